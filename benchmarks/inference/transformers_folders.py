@@ -308,9 +308,9 @@ def _continue_pretraining(source: str, output: pathlib.Path) -> str:
 def _labelled(kind: str, labels: tuple[str, ...]) -> list[Any]:
     """Examples with labels that the head of a folder knows."""
     from official.xlnet.data.examples import TextExample
-    from official.xlnet.tasks.multiple_choice.settings import ChoiceExample
-    from official.xlnet.tasks.question_answering.settings import QuestionExample
-    from official.xlnet.tasks.token_classification.settings import TaggedExample
+    from official.xlnet.tasks.multiple_choice import ChoiceExample
+    from official.xlnet.tasks.question_answering import QuestionExample
+    from official.xlnet.tasks.token_classification import TaggedExample
 
     rows = list(enumerate(zip(*TEXTS[kind], strict=True)))
     if "answer" in kind:

@@ -33,12 +33,8 @@ def random_texts(rng: random.Random, number: int) -> list[str]:
     ]
 
 
-def wrong_requests(over_rest: bool) -> list[Request]:
-    """Returns requests that a model with the input `text` has to refuse.
-
-    Args:
-      over_rest: whether they go over REST, whose JSON has numbers of any size.
-    """
+def wrong_requests() -> list[Request]:
+    """Returns requests that a model with the input `text` has to refuse."""
     ids, segments = _tokens([[9, 4, 3]]), _tokens([[0, 0, 2]])
     texts: list[dict[str, Any]] = [
         {"text": ["a" * _TOO_LONG]},
@@ -63,9 +59,6 @@ def wrong_requests(over_rest: bool) -> list[Request]:
         {"token_ids": [["9"]], "segment_ids": [["0"]]},
     ]
     examples: list[dict[str, Any]] = [{"examples": ["no example"]}, {"examples": [b"\n\x05\n\x03"]}]
-    if over_rest:
-        tokens.append({"token_ids": [[2**70]], "segment_ids": [[0]]})
-        examples.pop()  # JSON has no bytes.
     return [
         *(("serving_default", inputs) for inputs in texts),
         *(("token_ids", inputs) for inputs in tokens),

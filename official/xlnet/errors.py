@@ -69,6 +69,12 @@ def require_data(holds: bool, where: str, expected: str, got: object) -> None:
         raise DataError(f"{where}: expected {expected}, got {got}")
 
 
+def require_config(holds: bool, where: str, expected: str, got: object) -> None:
+    """Raises `ConfigError` unless a condition holds; see `require_data`."""
+    if not holds:
+        raise ConfigError(f"{where}: expected {expected}, got {got}")
+
+
 class DivergedError(XLNetError):
     """Non-finite loss or gradients in training; the message names the step, windows and layer."""
 

@@ -1,6 +1,5 @@
 """Exported models in processes and servers that know nothing of this package."""
 
-import contextlib
 import itertools
 import json
 import os
@@ -16,14 +15,12 @@ import tensorflow as tf
 from tensorflow.core.protobuf import saved_model_pb2
 
 from official.xlnet.data.examples import TextExample
-from official.xlnet.errors import DataError
+from official.xlnet.errors import ConfigError, DataError
 from official.xlnet.inference.task_prediction import load_task, predict_examples
 from official.xlnet.serving import export as exporting
-from official.xlnet.serving.client import endpoint
 from official.xlnet.serving.client.endpoint import connect
 from tests.helpers.oracles.tokenizer_oracle import real_lines
 from tests.helpers.served_models import (
-    examples_of,
     mixed_texts,
     random_task,
     service_of,
@@ -142,17 +139,15 @@ def test_c_library_gives_the_scores_of_keras(folders, tmp_path):
     np.testing.assert_allclose(np.reshape(found, expected.shape), expected, atol=1e-5)
 
 
-def test_predict_with_an_endpoint_is_predict_with_the_model(folders, server, tmp_path, monkeypatch):
+def test_predict_with_an_endpoint_is_predict_with_the_model(folders, server, tmp_path):
     rows = [(text.replace("\t", " ").replace("\n", " "),) for text in mixed_texts(41)]
     source = write_table(tmp_path / "rows.jsonl", ("text",), rows)
-    rest = f"http://localhost:{server.rest_port}"
     served = {"name": NAME, "batch_size": 7}
     found = []
     for number, flags in enumerate(
         (
             {"model": folders[0]},
             {"endpoint": f"localhost:{server.port}", **served},
-            {"endpoint": rest, **served},
         )
     ):
         output = tmp_path / f"{number}.jsonl"
@@ -162,12 +157,15 @@ def test_predict_with_an_endpoint_is_predict_with_the_model(folders, server, tmp
         for there in remote:
             assert (here["id"], here["label"]) == (there["id"], there["label"])
             assert here["probabilities"] == pytest.approx(there["probabilities"], abs=1e-5)
-    for wrong in ({"text": [1]}, {"text": [["a"], "b"]}, {"words": ["a"]}):
-        with pytest.raises(DataError, match="HTTP 400"):
-            connect(rest, NAME).predict(wrong)
-    monkeypatch.setattr(endpoint, "_MAX_MESSAGE_BYTES", 100)
-    with pytest.raises(DataError, match="expected an answer of at most 100 bytes"):
-        connect(rest, NAME).input_names()
+    for wrong in ({"text": [1]}, {"words": ["a"]}):
+        with pytest.raises(DataError, match="INVALID_ARGUMENT"):
+            connect(f"localhost:{server.port}", NAME).predict(wrong)
+    with pytest.raises(DataError, match=r"has the signatures .*serving_default.*, not 'none'"):
+        connect(f"localhost:{server.port}", NAME, "none").input_names()
+    with pytest.raises(ConnectionError, match=r"UNAVAILABLE: .* \(2 attempts\)"):
+        connect("localhost:9", NAME, retries=1).input_names()
+    with pytest.raises(ConfigError, match="endpoint: expected host:port of gRPC"):
+        connect("http://localhost:8501", NAME)
 
 
 def test_a_new_version_takes_over_without_a_failed_request(folders, service, server):
@@ -205,28 +203,6 @@ def test_a_new_version_takes_over_without_a_failed_request(folders, service, ser
         thread.join()
     assert not failures and seen == {1, 2} and all(complete)
     shutil.rmtree(os.path.join(base_path, "2"))
-
-
-@pytest.mark.slow
-def test_answers_over_rest(tmp_path):
-    """The same predictions as here, from SQuAD's file."""
-    model, task = random_task("question_answering", query_length=5, window_stride=5)
-    exporting.write_version(service_of(model, lengths=(23,)), str(tmp_path / "answers"))
-    examples = [e for e in examples_of("question_answering", 17) if e.context.strip("\0 \t\n")]
-    paragraphs = [
-        {"context": e.context, "qas": [{"id": e.id, "question": e.question, "answers": []}]}
-        for e in examples
-    ]
-    squad = {"data": [{"title": "t", "paragraphs": paragraphs}]}
-    (tmp_path / "squad.json").write_text(json.dumps(squad))
-    output = tmp_path / "out.jsonl"
-    with contextlib.closing(StandIn(str(tmp_path / "answers"), "answers")) as stand_in:
-        flags = {"endpoint": f"http://localhost:{stand_in.rest_port}", "name": "answers"}
-        command("predict", input=tmp_path / "squad.json", output=output, batch_size=5, **flags)
-    found = [json.loads(line) for line in output.read_text().splitlines()]
-    for there, here in zip(found, predict_examples(model, task, examples), strict=True):
-        assert (there["id"], there["answer"]) == (here["id"], here["answer"])
-        assert there["null_score"] == pytest.approx(here["no_answer_score"], abs=1e-5)
 
 
 @pytest.mark.slow

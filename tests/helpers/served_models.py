@@ -11,10 +11,10 @@ from official.xlnet.data.examples import TextExample
 from official.xlnet.modeling.models.xlnet_task_model import XLNetTaskModel
 from official.xlnet.serving.factory import task_service
 from official.xlnet.serving.services.base import Settings
-from official.xlnet.tasks.multiple_choice.settings import ChoiceExample
-from official.xlnet.tasks.question_answering.settings import QuestionExample
-from official.xlnet.tasks.ranking.settings import RankingExample
-from official.xlnet.tasks.token_classification.settings import TaggedExample
+from official.xlnet.tasks.multiple_choice import ChoiceExample
+from official.xlnet.tasks.question_answering import QuestionExample
+from official.xlnet.tasks.ranking import RankingExample
+from official.xlnet.tasks.token_classification import TaggedExample
 from official.xlnet.tokenization.graph.tokenizer import GraphTokenizer
 from official.xlnet.tokenization.tokenizer import Tokenizer
 from tests.helpers.corpora import vocabulary_dir

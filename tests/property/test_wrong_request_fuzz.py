@@ -7,9 +7,7 @@ end `xlnet predict --endpoint` with one sentence. Part of `make fuzz`.
 """
 
 import functools
-import http.server
 import json
-import threading
 
 import grpc
 import numpy as np
@@ -23,7 +21,7 @@ from tensorflow_serving.apis import predict_pb2, prediction_service_pb2_grpc
 from tests.helpers.served_models import examples_of, inputs_of
 from tests.helpers.world import command
 from tests.helpers.wrong.changes import changed_file, changed_inputs, changed_tree
-from tests.helpers.wrong.promises import IS_LONG, fuzz, run
+from tests.helpers.wrong.promises import IS_LONG, fuzz
 from tests.helpers.wrong_input import strict_json
 from tools.serving_stand_in import RequestError, StandIn, Version
 
@@ -189,56 +187,3 @@ def test_requests_over_rest(server):
         return f"status {status}"
 
     fuzz(0.1, check)
-
-
-DEFAULT = {
-    "inputs": {"text": {"dtype": "DT_STRING", "name": "text:0"}},
-    "outputs": {"label": {}, "labels": {}, "probabilities": {}},
-    "method_name": "tensorflow/serving/predict",
-}
-METADATA = {
-    "model_spec": {"name": NAME, "signature_name": "", "version": "1"},
-    "metadata": {"signature_def": {"signature_def": {"serving_default": DEFAULT}}},
-}
-LABELS = {"label": ["a", "b"], "labels": [["a", "b"], ["a", "b"]]}
-ANSWER = {"outputs": {**LABELS, "probabilities": [[0.7, 0.3], [0.4, 0.6]]}}
-
-
-def test_answers(tmp_path, capfd):
-    """A server that answers `xlnet predict` with something else than what was agreed."""
-    answers = {}
-
-    class Handler(http.server.BaseHTTPRequestHandler):
-        def do_GET(self):
-            self.rfile.read(int(self.headers.get("Content-Length", 0)))
-            self.send_response(200)
-            self.send_header("Content-Length", str(len(answers[self.command])))
-            self.end_headers()
-            self.wfile.write(answers[self.command])
-
-        do_POST = do_GET
-
-        def log_message(self, *arguments):
-            pass
-
-    (tmp_path / "rows.jsonl").write_text('{"text": "the"}\n{"text": "of"}\n')
-    output = tmp_path / "out.jsonl"
-
-    def check(draw):
-        answers.update(GET=json.dumps(METADATA).encode(), POST=json.dumps(ANSWER).encode())
-        method = draw(st.sampled_from(["GET", "POST"]))
-        answers[method] = draw(changed_file("answer.json", answers[method]))
-        output.unlink(missing_ok=True)
-        status, _ = run(capfd, arguments)
-        assert output.exists() == (status == 0)
-        for line in output.read_text(encoding="utf-8").splitlines() if status == 0 else ():
-            strict_json(line)
-        return f"status {status}"
-
-    with http.server.ThreadingHTTPServer(("localhost", 0), Handler) as stranger:
-        threading.Thread(target=stranger.serve_forever, daemon=True).start()
-        endpoint = f"--endpoint=http://localhost:{stranger.server_address[1]}"
-        files = [f"--input={tmp_path}/rows.jsonl", f"--output={output}"]
-        arguments = ["predict", endpoint, *files, "--retries=0"]
-        fuzz(0.3, check)
-        stranger.shutdown()

@@ -18,7 +18,7 @@ from official import xlnet
 from official.xlnet.configs.task import TaskConfig
 from official.xlnet.data.examples import TextExample
 from official.xlnet.errors import DataError
-from official.xlnet.tasks.multiple_choice.settings import ChoiceExample
+from official.xlnet.tasks.multiple_choice import ChoiceExample
 
 NAMES = ("negative", "positive")
 SENTENCES = ['a fine film, with "quotes"', "", "naïve\nlines", "标题 \u00a0", "a\ttab", "'", "dull"]

@@ -12,10 +12,10 @@ from data_prep.tasks.task_data import read_task, stream_task
 from official.xlnet.configs.task import TaskConfig
 from official.xlnet.data.examples import TextExample
 from official.xlnet.errors import DataError
-from official.xlnet.tasks.multiple_choice.settings import ChoiceExample
-from official.xlnet.tasks.question_answering.settings import QuestionExample
-from official.xlnet.tasks.ranking.settings import RankingExample
-from official.xlnet.tasks.token_classification.settings import TaggedExample
+from official.xlnet.tasks.multiple_choice import ChoiceExample
+from official.xlnet.tasks.question_answering import QuestionExample
+from official.xlnet.tasks.ranking import RankingExample
+from official.xlnet.tasks.token_classification import TaggedExample
 
 TEXTS = ['a "fine" film', "naïve\nlines", "标题 \u00a0", "a\ttab", "dull,", "6", "'"]
 CONTEXT = "He sat by the water."

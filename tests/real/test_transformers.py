@@ -15,7 +15,7 @@ from benchmarks.inference.transformers_folders import (
     compare,
 )
 from official import xlnet
-from official.xlnet.tasks.question_answering.settings import QuestionExample
+from official.xlnet.tasks.question_answering import QuestionExample
 
 pytest.importorskip("torch")
 pytest.importorskip("transformers")

@@ -23,8 +23,8 @@ DOCS = ROOT / "docs"
 IMAGE = re.compile(r"!\[[^\]]*\]\((?:docs/)?images/(\w+)\.png\)")
 TABLE_END = re.compile(r"<!-- end: ([^>]*) -->")
 MODULES = [
-    "extensions.bert.encoders",
-    "extensions.universal.depths",
+    "extensions.bert",
+    "extensions.universal",
     "modeling.depth.stacked",
     "modeling.layers.feed_forward",
     "modeling.layers.relative_attention",

@@ -60,7 +60,7 @@ def load_config(
       The validated configuration.
 
     Raises:
-      ConfigError: the configuration is missing, invalid, or that of an unsupported model.
+      ConfigError: the configuration is missing or invalid, or the model is not supported.
       DataError: the folder holds no model or a damaged one.
 
     Example:

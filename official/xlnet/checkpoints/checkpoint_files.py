@@ -15,7 +15,6 @@ import concurrent.futures
 import contextlib
 import os
 import re
-import shutil
 import tempfile
 from collections.abc import Iterator
 from typing import Any, NamedTuple
@@ -32,16 +31,9 @@ from official.xlnet.files.schema import conform
 from official.xlnet.files.staging import plain_folder
 
 _LATEST = re.compile(r'^model_checkpoint_path: "([^"]+)"$', re.MULTILINE)
-# How TensorFlow's warnings about values that were not restored begin.
-_UNRESTORED = (
-    "Detecting that an object or model",
-    "Value in checkpoint could not be found",
-    "An attribute in the restored object",
-)
 
 _MAX_STATE_BYTES = 1 << 20  # Of the file `checkpoint`.
 _RECORD = re.compile(r"ckpt-(\d+)\.json$")
-_FILE = re.compile(r"(ckpt-\d+)(_temp|\.index|\.data-.*|\.json\.tmp)$")
 
 
 class SavedState(NamedTuple):
@@ -89,11 +81,6 @@ def newest_checkpoint(model_dir: str) -> SavedState | None:
     raise DataError(f"{model_dir}: no valid checkpoint: {'; '.join(damages)}")
 
 
-def has_records(model_dir: str) -> bool:
-    """Whether a directory holds checkpoints that a pre-training run wrote."""
-    return bool(recorded_steps(model_dir))
-
-
 def latest_checkpoint(directory: str) -> str | None:
     """Prefix of the checkpoint that the file `checkpoint` of a directory names, None without one.
 
@@ -115,16 +102,6 @@ def latest_checkpoint(directory: str) -> str | None:
     return prefix if os.path.isfile(f"{prefix}.index") else None
 
 
-def variable_names(prefix: str) -> list[str]:
-    """The keys of a checkpoint.
-
-    Raises:
-      DataError: it is damaged.
-    """
-    with reading_checkpoint(prefix) as plain:
-        return sorted(tf.train.load_checkpoint(plain).get_variable_to_shape_map())
-
-
 @contextlib.contextmanager
 def reading_checkpoint(path: str) -> Iterator[str]:
     """Context manager that converts errors of reading a checkpoint to `DataError`.
@@ -142,14 +119,8 @@ def reading_checkpoint(path: str) -> Iterator[str]:
         with plain_folder(folder) as plain:
             yield os.path.join(plain, name)
     except (tf.errors.OpError, AssertionError, ValueError, IndexError, RuntimeError) as error:
-        tf.get_logger().addFilter(_is_no_unrestored_value)
         message = str(error).strip().partition("\n")[0]
         raise DataError(f"checkpoint {path} cannot be used: {message}") from error
-
-
-def _is_no_unrestored_value(record: logging.LogRecord) -> bool:
-    """Filters TensorFlow's warnings, one for each value, after an error that says why."""
-    return not record.getMessage().startswith(_UNRESTORED)
 
 
 class CheckpointWriter:
@@ -177,7 +148,6 @@ class CheckpointWriter:
         self._pending: concurrent.futures.Future[None] | None = None
         if is_chief:
             os.makedirs(model_dir, exist_ok=True)
-            self._remove_unfinished()
 
     def save(self, step: int, **record: Any) -> None:
         """Saves a checkpoint `ckpt-STEP`.
@@ -218,17 +188,6 @@ class CheckpointWriter:
             for path in (f"{old}.json", *_files(old)):
                 os.remove(path)
 
-    def _remove_unfinished(self) -> None:
-        """Removes the partial files of a run that was killed while saving."""
-        recorded = {f"ckpt-{step}" for step in recorded_steps(self._model_dir)}
-        if not recorded and latest_checkpoint(self._model_dir):
-            return  # Not written by a training run, so there are no records.
-        for name in os.listdir(self._model_dir):
-            match = _FILE.match(name)
-            path = os.path.join(self._model_dir, name)
-            if match and match[1] not in recorded:
-                shutil.rmtree(path) if os.path.isdir(path) else os.remove(path)
-
 
 def best_heldout_loss(model_dir: str) -> float:
     """Returns the lowest `heldout_loss` of a directory's checkpoints, or infinity."""
@@ -246,7 +205,7 @@ def _heldout_losses(model_dir: str) -> dict[int, float]:
 
 
 def recorded_steps(model_dir: str) -> list[int]:
-    """Steps of the complete checkpoints that a run has in a directory, which may be a URL."""
+    """Steps of the complete checkpoints of a run in a directory or at a URL; empty without one."""
     try:
         names = file_system.names(model_dir)
     except FileNotFoundError:

@@ -10,9 +10,9 @@ the share of the occurrences of s_i in the text of the domain that were a part o
 is tied to the embedding, the logit of w is then the mean over i of logit(s_i), plus log share:
 every s_i gives an estimate of the probability of w, and w starts with their geometric mean. The
 shares of an old piece sum to at most 1, so all new pieces together get at most the probability of
-the old ones, however many they are; with the mean of the biases alone, each would get that of an
-old one.
-Rows of padding become those of new pieces. All other weights stay as they are.
+the old ones, however many they are; with the mean of the biases alone, each would get the
+probability of an old one.
+Rows of padding become rows of new pieces. All other weights stay as they are.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ import numpy as np
 from official.xlnet.checkpoints.convert.variable_map import Source, Weights
 from official.xlnet.checkpoints.convert.xlnet_format import write_variables
 from official.xlnet.checkpoints.model_directory import PARTS
-from official.xlnet.errors import DataError
+from official.xlnet.errors import require_data
 from official.xlnet.tokenization.tokenizer import write_vocabulary
 
 _EMBEDDING, _BIAS = "encoder/word_embedding/embeddings", "lm_head/bias"
@@ -73,18 +73,13 @@ def _extended(
 
 
 def _variables(source: Source) -> Iterator[tuple[str, np.ndarray]]:
-    if source.form == "xlnet":  # Also parts that no other format has.
-        model = source.config.model
-        expected, found = (model.num_embeddings, model.d_model), source.shapes.get(_EMBEDDING)
-        if found != expected:
-            raise DataError(
-                f"{source.path}: variable {_EMBEDDING!r}: expected shape {expected}, got {found}"
-            )
-        parts = {*PARTS, *(stage.name for stage in source.config.objective.stages())}
-        for name in source.shapes:
-            if name.partition("/")[0] in parts:
-                yield name, source.read(name)
-        return
-    weights = Weights(source, "xlnet")
+    # A model directory may have parts that no other format has.
+    weights = source if source.form == "xlnet" else Weights(source, "xlnet")
+    model = source.config.model
+    expected, found = (model.num_embeddings, model.d_model), weights.shapes.get(_EMBEDDING)
+    where = f"{source.path}: variable {_EMBEDDING!r}"
+    require_data(found == expected, where, f"shape {expected}", found)
+    parts = {*PARTS, *(stage.name for stage in source.config.objective.stages())}
     for name in weights.shapes:
-        yield name, weights.read(name)
+        if name.partition("/")[0] in parts:
+            yield name, weights.read(name)

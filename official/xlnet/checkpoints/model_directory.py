@@ -9,8 +9,7 @@ from __future__ import annotations
 
 import copy
 import os
-import re
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import tensorflow as tf
@@ -18,18 +17,18 @@ import tf_keras
 
 from official.xlnet.checkpoints.any_format import foreign_source, load_config
 from official.xlnet.checkpoints.checkpoint_files import (
-    has_records,
-    newest_checkpoint,
     reading_checkpoint,
-    variable_names,
+    recorded_steps,
 )
 from official.xlnet.checkpoints.classifier_directory import sigmoid_head, task_configuration
-from official.xlnet.checkpoints.convert.variable_map import Source, Weights
+from official.xlnet.checkpoints.convert import open_source
+from official.xlnet.checkpoints.convert.tf1_format import CheckpointFile
+from official.xlnet.checkpoints.convert.variable_map import Weights
 from official.xlnet.configs.data import TEXT_SETTINGS
 from official.xlnet.configs.experiment import CONFIG_FILE, XLNetConfig
 from official.xlnet.configs.registry import NETWORKS
 from official.xlnet.configs.validation import require
-from official.xlnet.errors import ConfigError, DataError, require_data
+from official.xlnet.errors import DataError, require_config, require_data
 from official.xlnet.files.arguments import checks_arguments
 from official.xlnet.files.staging import local_copy, plain_folder
 from official.xlnet.modeling.models.xlnet_classifier import XLNetClassifier
@@ -56,12 +55,10 @@ ARCHITECTURE = (
 # The parts of a model that a model directory keeps, by their attribute.
 PARTS = ("encoder", "lm_head", "auxiliary", "head")
 
-_VALUE = "/.ATTRIBUTES/VARIABLE_VALUE"
-_VARIABLE = re.compile(rf"model/(([^/]+)/(?!.*\.OPTIMIZER_SLOT).*){re.escape(_VALUE)}")
 
-_NEEDED = "that of the model, which has no preprocessor"
+_NEEDED = "the model's tokenizer, as the model has no preprocessor"
 
-# What to say of a model without a part.
+# Messages for a model without a part.
 _LACKING = {
     "encoder": "encoder: expected a trained XLNet model",
     "lm_head": (
@@ -106,7 +103,7 @@ def load_pretrainer(model_dir: str, config: XLNetConfig | None = None, **kwargs)
 
     Args:
       model_dir: the model directory.
-      config: a configuration with the same architecture; by default, that of the directory.
+      config: a configuration with the same architecture; by default, the directory's.
       **kwargs: further arguments of `XLNetPretrainer`.
 
     Returns:
@@ -149,14 +146,14 @@ def save_pretrained(
     Args:
       model: an encoder, a pre-training model, a model of a task or an `XLNetClassifier`.
       model_dir: the directory; made if it is not there.
-      tokenizer: the model's tokenizer, or its vocabulary file. None: that of its preprocessor.
+      tokenizer: the model's tokenizer, or its vocabulary file. None: its preprocessor's.
       labels: of an `XLNetClassifier`, the names of its classes in the order of the logits; default:
-        those of its head, or "0", "1", … With one logit, the names of the classes of its sigmoid,
+        the labels of its head, or "0", "1", … With one logit, the names of its classes
         no and yes.
       text_columns: of an `XLNetClassifier`, the names of its texts: one, or two for pairs; default:
-        those of its head, or `text`.
-      task: of an `XLNetClassifier`, `classification`, `multi_label` or `regression`; default: that
-        of its head, or `regression` with one logit and no labels, else `classification`.
+        the columns of its head, or `text`.
+      task: of an `XLNetClassifier`, `classification`, `multi_label` or `regression`; default: the
+        task of its head, or `regression` with one logit and no labels, else `classification`.
 
     Raises:
       ConfigError: the tokenizer or the labels do not fit the model, or the directory belongs to a
@@ -173,10 +170,7 @@ def save_pretrained(
         config = copy.deepcopy(model.config)
         given = {"labels": labels, "text_columns": text_columns, "task": task}
         for name, value in given.items():
-            if value:
-                raise ConfigError(
-                    f"{name}: expected an XLNetClassifier, got {type(model).__name__}"
-                )
+            require_config(not value, name, "an XLNetClassifier", type(model).__name__)
     if tokenizer is None:
         preprocessor: Any = getattr(model, "preprocessor", None)
         require(preprocessor is not None, "tokenizer", _NEEDED, None)
@@ -186,15 +180,15 @@ def save_pretrained(
     config.model.fit_vocabulary(tokenizer.vocab_size, tokenizer.model_file)
     for key in TEXT_SETTINGS:
         expected, got = getattr(config.data, key), getattr(tokenizer, key)
-        if got != expected:
-            raise ConfigError(
-                f"tokenizer: expected {key} {expected}, as data.{key} of the model, got {got}"
-            )
-    if has_records(model_dir):
-        raise ConfigError(
-            f"{model_dir}: expected a directory for this model alone, got that of a run, whose "
-            "checkpoints would be lost; choose another one"
+        require_config(
+            got == expected, "tokenizer", f"{key} {expected}, as data.{key} of the model", got
         )
+    require_config(
+        not recorded_steps(model_dir),
+        model_dir,
+        "a directory for this model alone",
+        "the directory of a run, whose checkpoints would be lost; choose another one",
+    )
     names = [name for name in PARTS if getattr(model, name, None) is not None]
     parts = {name: getattr(model, name) for name in names} or {"encoder": model}
     if "auxiliary" in parts:
@@ -215,54 +209,42 @@ def restore(model_dir: str, **parts: tf.Module) -> None:
         or a TF1 release.
       **parts: built objects to restore, by their attribute name in the model, e.g. `encoder=…`.
 
+    Fine-tuned models of the TF1 release lack the query stream's first vector, which only
+    pre-training reads: it keeps its initial value.
+
     Raises:
       DataError: the checkpoint is missing, damaged, lacks a variable of a part, has one more, or
-        has values that are no finite numbers.
+        has NaN or infinite values.
     """
+    model, expected = tf.train.Checkpoint(**parts), f"the model that {CONFIG_FILE} describes"
     with local_copy(model_dir) as folder:
-        source = foreign_source(folder)
-        if source is not None:
-            _assign(source, parts)
-            return
-        saved = newest_checkpoint(folder)
-        if saved is None:
-            raise DataError(
-                f"no checkpoint in {folder!r}: expected a model directory, an HF folder or a TF1 "
-                "release"
-            )
-        path = saved.prefix
-        names = variable_names(path)
-        _check_has(parts, [name.removeprefix("model/") for name in names], folder)
-        model = tf.train.Checkpoint(**parts)
-        with reading_checkpoint(path) as plain:
-            # Partial first: TensorFlow would warn about every value if the check failed.
-            checkpoint = tf.train.Checkpoint(model=model)
-            checkpoint.restore(plain).expect_partial().assert_existing_objects_matched()
-    for match in filter(None, map(_VARIABLE.fullmatch, names)):
-        name, part = match.groups()
-        if part not in parts:
-            continue
-        variable, where = _variable(model, name), f"checkpoint {path}: {name}"
-        is_known = variable is not None or part == "auxiliary"  # It may be trained no more.
-        expected = f"a variable of the model that {CONFIG_FILE} describes"
-        require_data(is_known, where, expected, "one more")
-        if variable is not None and variable.dtype.is_floating:
-            is_finite = bool(tf.reduce_all(tf.math.is_finite(variable)))
-            require_data(is_finite, where, "finite numbers", "NaN or infinity")
+        opened = open_source(folder)
+        source = opened if opened.form == "xlnet" else Weights(opened, "xlnet")
+        for name in parts:
+            has_part = any(path.startswith(f"{name}/") for path in source.shapes)
+            if not has_part:
+                raise DataError(f"{folder!r} has no {_LACKING.get(name, name)}")
+        missing = {id(each) for each in _variables(model)} if opened is source else set()
+        for path in source.shapes:
+            part = path.partition("/")[0]
+            if part not in parts:
+                continue
+            variable, where = _variable(model, path), f"{folder}: {path}"
+            is_known = variable is not None or part == "auxiliary"  # It may be trained no more.
+            require_data(is_known, where, f"a variable of {expected}", "one more")
+            if variable is not None and variable.dtype.is_floating:
+                shape = tuple(variable.shape)
+                got = source.shapes[path]
+                require_data(got == shape, where, f"the shape {shape} of {expected}", got)
+                variable.assign(source.read(path))
+                missing.discard(id(variable))
+    require_data(not missing, folder, f"all variables of {expected}", f"{len(missing)} less")
 
 
-def _assign(source: Source, parts: dict[str, tf.Module]) -> None:
-    """Assigns the weights of an HF folder or TF1 release to the variables of parts of a model.
-
-    Fine-tuned models of the release lack the query stream's first vector, which only pre-training
-    reads: it stays as it was initialized.
-    """
-    weights = Weights(source, "xlnet")
-    _check_has(parts, weights.shapes, source.path)
-    model = tf.train.Checkpoint(**parts)
-    for path in weights.shapes:
-        if path.partition("/")[0] in parts:
-            _variable(model, path).assign(weights.read(path))
+def _variables(model: tf.train.Checkpoint) -> list[tf.Variable]:
+    """The floating point variables of parts of a model; others are the state of dropout."""
+    found = tf.train.TrackableView(model).descendants()
+    return [each for each in found if isinstance(each, tf.Variable) and each.dtype.is_floating]
 
 
 def _variable(model: tf.train.Checkpoint, path: str) -> Any:
@@ -273,13 +255,6 @@ def _variable(model: tf.train.Checkpoint, path: str) -> Any:
         if node is None:
             return None
     return node
-
-
-def _check_has(parts: Iterable[str], paths: Collection[str], source: str) -> None:
-    """Raises `DataError` if no variable path of a model begins with the name of a part."""
-    for name in parts:
-        if not any(path.startswith(f"{name}/") for path in paths):
-            raise DataError(f"{source!r} has no {_LACKING.get(name, name)}")
 
 
 def restore_run(path: str, state: tf.train.Checkpoint) -> None:
@@ -293,7 +268,9 @@ def restore_run(path: str, state: tf.train.Checkpoint) -> None:
     Raises:
       DataError: the checkpoint is damaged or of another model.
     """
-    was_scaled = any(name.startswith("optimizer/loss_scale/") for name in variable_names(path))
+    was_scaled = any(
+        name.startswith("optimizer/loss_scale/") for name in CheckpointFile(path).shapes
+    )
     is_scaled = isinstance(state.optimizer, tf_keras.mixed_precision.LossScaleOptimizer)
     with reading_checkpoint(path) as plain:
         status = state.restore(plain).expect_partial()
@@ -348,7 +325,6 @@ def check_same(
     for key in keys:
         was = getattr(getattr(saved, section), key)
         now = getattr(getattr(given, section), key)
-        if was != now:
-            raise ConfigError(
-                f"{section}.{key}: expected {was!r}, as in the model in {source}, got {now!r}"
-            )
+        require_config(
+            was == now, f"{section}.{key}", f"{was!r}, as in the model in {source}", repr(now)
+        )

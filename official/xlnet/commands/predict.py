@@ -2,8 +2,8 @@
 
 Reads a file and writes predictions as JSON lines, in order and in a streaming fashion. --model
 predicts locally; given several times, it combines the predictions of several models. --endpoint
-sends requests for the model --name to TF Serving, over gRPC (host:port) or REST (http://host:port);
-the task type is inferred from the signature unless --task is given. --saved_model, the directory of
+sends requests for the model --name to TF Serving over gRPC (host:port); the task type is inferred
+from the signature unless --task is given. --saved_model, the directory of
 an exported version, predicts files of JSON lines on Apache Beam; --output is then a file prefix,
 and invalid rows are written to separate files.
 
@@ -52,7 +52,7 @@ from official.xlnet.runtime.progress import per_second
 
 FLAGS = flag_table(
     repeated("model", [], "Model directory, for local prediction. Repeat it for an ensemble."),
-    string("endpoint", None, "TF Serving endpoint: host:port (gRPC) or http://host:port (REST)."),
+    string("endpoint", None, "TF Serving endpoint: host:port of gRPC."),
     string("saved_model", None, "Directory of an exported version, for Apache Beam."),
     string("input", REQUIRED, "Input file, folder or tfds:NAME:SPLIT."),
     string("output", REQUIRED, "Output file (JSON lines)."),

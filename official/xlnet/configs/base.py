@@ -13,7 +13,7 @@ from typing import Any, ClassVar
 
 from official.xlnet.configs.registry import SETTINGS
 from official.xlnet.configs.validation import Allowed, check_values, require
-from official.xlnet.errors import ConfigError, did_you_mean
+from official.xlnet.errors import ConfigError, did_you_mean, require_config
 from official.xlnet.files.schema import shown
 
 _MOST = 10**100  # Larger integers are for no key, and Python may not write them in a message.
@@ -85,18 +85,13 @@ class Section:
     def known_keys(self) -> list[str]:
         """Returns the names of all keys, those that extensions and tasks add included."""
         own = [field.name for field in dataclasses.fields(self)]
-        self.settings_with("")  # Imports all of them.
-        added = [name.removeprefix(f"{self.section}.") for name in SETTINGS.names()]
+        added = [name.removeprefix(f"{self.section}.") for name in SETTINGS]
         return list(dict.fromkeys([*own, *filter(str.isidentifier, added)]))
 
     @classmethod
     def settings_with(cls, key: str) -> Any:
         """Returns the class of this section with a key of an extension; None for other keys."""
-        name = f"{cls.section}.{key}"
-        if "=" not in key and name not in SETTINGS:
-            for known in [each for each in SETTINGS.modules if each.startswith(f"{cls.section}.")]:
-                SETTINGS.load(known)
-        return SETTINGS[name] if name in SETTINGS.names() else None
+        return SETTINGS.get(f"{cls.section}.{key}")
 
     def updated(self, values: Mapping[str, Any], source: str) -> Any:
         """Returns a section with other values, of the class that they choose.
@@ -221,10 +216,13 @@ def _decoded(value: Any, kind: Any, where: str) -> Any:
             value = float(value)  # YAML parses 1e-4 as a string.
     if expected is tuple and isinstance(value, list):
         value = _items(value, float in typing.get_args(kind), where)
-    if type(value) is not expected:
-        raise ConfigError(f"{where}: expected {expected.__name__}, got {shown(value)}")
-    if expected is int and abs(value) > _MOST:
-        raise ConfigError(f"{where}: expected an integer of a few digits, got {shown(value)}")
+    require_config(type(value) is expected, where, expected.__name__, shown(value))
+    require_config(
+        expected is not int or abs(value) <= _MOST,
+        where,
+        "an integer of a few digits",
+        shown(value),
+    )
     return value
 
 

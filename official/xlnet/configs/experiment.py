@@ -30,7 +30,7 @@ from official.xlnet.configs.objective import ObjectiveConfig
 from official.xlnet.configs.task import TaskConfig
 from official.xlnet.configs.training import TrainingConfig
 from official.xlnet.configs.validation import require, require_type
-from official.xlnet.errors import ConfigError
+from official.xlnet.errors import ConfigError, require_config
 from official.xlnet.files import file_system
 from official.xlnet.files.arguments import checks_arguments
 from official.xlnet.files.atomic import write_bytes
@@ -123,8 +123,7 @@ class XLNetConfig:
                 "releases"
             )
         tree = read_yaml(path) or {}
-        if not isinstance(tree, dict):
-            raise ConfigError(f"{path}: expected a mapping of sections, got {type(tree).__name__}")
+        require_config(isinstance(tree, dict), path, "a mapping of sections", type(tree).__name__)
         config = cls.from_dict(tree, source=path, base=base)
         if os.path.basename(path) == CONFIG_FILE:
             config._check_weights(path)
@@ -154,8 +153,9 @@ class XLNetConfig:
             if name not in config.__dataclass_fields__:
                 known = nearest(name, config.__dataclass_fields__)
                 raise ConfigError(f"{source}: unknown key {name!r}{known}")
-            if not isinstance(values, dict):
-                raise ConfigError(f"{source}: {name}: expected a mapping, got {shown(values)}")
+            require_config(
+                isinstance(values, dict), f"{source}: {name}", "a mapping", shown(values)
+            )
             setattr(config, name, getattr(config, name).updated(values, f"{source}: "))
         return config
 

@@ -145,7 +145,7 @@ def complete_settings(
 def keep_settings(config: XLNetConfig, given: Collection[str], saved: XLNetConfig) -> None:
     """Takes missing settings from a resumed run.
 
-    So a run that began with the defaults of another version, or with fewer examples, goes on as
+    So a run that began with the defaults of another version, or with fewer examples, continues as
     it was.
 
     Args:

@@ -1,4 +1,4 @@
-"""The sections of an experiment that an objective or a head reads; nothing below reads more."""
+"""The sections of an experiment that an objective or a head reads."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from official.xlnet.configs.task import TaskConfig
 
 @dataclasses.dataclass(frozen=True)
 class ObjectiveSections:
-    """What a pre-training objective reads.
+    """Sections that a pre-training objective reads.
 
     Attributes:
       model: hyperparameters of the network.
@@ -46,7 +46,7 @@ class ObjectiveSections:
 
 @dataclasses.dataclass(frozen=True)
 class HeadSections:
-    """What the head of a task reads.
+    """Sections that the head of a task reads.
 
     Attributes:
       model: hyperparameters of the network.

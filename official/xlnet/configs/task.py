@@ -14,14 +14,14 @@ from official.xlnet.configs.validation import (
     NOT_NEGATIVE,
     require,
 )
-from official.xlnet.errors import ArgumentTypeError, ConfigError, DataError
+from official.xlnet.errors import ArgumentTypeError, ConfigError, DataError, require_data
 
 
 @dataclasses.dataclass
 class TaskConfig(Section):
     """Fine-tuning task: data format, input length and metric.
 
-    Each task adds the keys that only it has (`official/xlnet/tasks/<name>/settings.py`).
+    Each task adds the keys that only it has (`official/xlnet/tasks/<name>/__init__.py`).
 
     Attributes:
       name: task type, e.g. `classification`; empty for a pre-trained model.
@@ -126,7 +126,7 @@ class TaskConfig(Section):
         """
         owner: Any = SETTINGS.get(f"task.{key}", TaskConfig)
         prefix = "task.name="
-        names = [name for name in SETTINGS.names() if name.startswith(prefix)]
+        names = [name for name in SETTINGS if name.startswith(prefix)]
         while owner is not TaskConfig:
             if owners := [name for name in names if issubclass(SETTINGS[name], owner)]:
                 return [name.removeprefix(prefix) for name in owners]
@@ -175,11 +175,12 @@ class TaskConfig(Section):
         values = row if isinstance(row, list) else [row]
         texts, label = (values[:-1], values[-1:]) if with_labels else (values, [])
         names = self.text_columns or self._numbered(len(texts))
-        if not texts or len(texts) != len(names):
-            raise DataError(
-                f"{where}: expected {len(names)} text(s) ({', '.join(names)})"
-                f"{' and a label' if with_labels else ''}, got {len(values)} value(s)"
-            )
+        require_data(
+            bool(texts) and len(texts) == len(names),
+            where,
+            f"{len(names)} text(s) ({', '.join(names)}){' and a label' if with_labels else ''}",
+            f"{len(values)} value(s)",
+        )
         self.text_columns = names
         return dict(zip((*names, self.label_column), [*texts, *label], strict=False))
 

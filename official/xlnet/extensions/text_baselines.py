@@ -7,7 +7,6 @@ pairs, of each text column by itself, under logistic regression or, for numbers,
 
 from __future__ import annotations
 
-import random
 import warnings
 from collections.abc import Callable, Sequence
 from typing import Any, cast
@@ -75,16 +74,10 @@ def text_baselines(
 
 def _sample(examples, max_examples, max_characters):
     """A random sample within both limits, in the order of the data."""
-    order = list(range(len(examples)))
-    random.Random(0).shuffle(order)
-    kept: list[int] = []
-    characters = 0
-    for index in order[:max_examples]:
-        characters += sum(map(len, examples[index].texts))
-        if kept and characters > max_characters:
-            break
-        kept.append(index)
-    return [examples[index] for index in sorted(kept)]
+    order = np.random.default_rng(0).permutation(len(examples))[:max_examples]
+    characters = np.cumsum([sum(map(len, examples[index].texts)) for index in order])
+    number = max(1, np.searchsorted(characters, max_characters, side="right"))
+    return [examples[index] for index in sorted(order[:number])]
 
 
 def _logits_of_parts(task, train, dev) -> dict[str, list[Logits]]:
@@ -126,7 +119,7 @@ def _logits(task: TextTask, train, dev) -> dict[str, np.ndarray]:
         fit = _label_logits
     num_classes = len(task.labels)
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # About iterations, and labels that all examples have.
+        warnings.simplefilter("ignore")  # On convergence, and labels that all examples have.
         return {
             "bag_of_words": fit(linear, *inputs, label, num_classes),
             "majority": fit(majority, *inputs, label, num_classes),

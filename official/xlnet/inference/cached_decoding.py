@@ -46,7 +46,7 @@ class Template(NamedTuple):
 
     Attributes:
       token_ids_BT: int32 [B, T]; ids at positions that hold no context do not matter.
-      order_BC: int32 [B, C]: 0 for context, or up to 0 for that of a causal model; i for the i-th
+      order_BC: int32 [B, C]: 0 for context, or up to 0 with a causal model; i for the i-th
         target, NEVER_VISIBLE elsewhere.
       target_position_BC: int32 [B, C], the positions of the targets, in order; then C - 1.
       num_targets: int32 scalar, the largest number of targets of a row.
@@ -124,8 +124,8 @@ def step(
       number: int32 scalar i, from 0.
       token_B: int32 [B], token i. At i = 0 the last token of the context for a causal model, else
         anything.
-      token_position_B: int32 [B], its position. At i = 0 that of the last token of the context for
-        a causal model, else that of token 1.
+      token_position_B: int32 [B], its position. At i = 0 the last token of the context for
+        a causal model, else token 1.
       target_position_B: int32 [B], the position of token i + 1.
 
     Returns:

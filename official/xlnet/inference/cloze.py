@@ -19,7 +19,7 @@ from official.xlnet.inference.generation import (
     check_length,
 )
 from official.xlnet.inference.language_model import SCORED, is_causal, loaded, require_both_sides
-from official.xlnet.inference.network.finite_outputs import finite
+from official.xlnet.inference.network.inference_encoder import finite
 from official.xlnet.inference.scoring import Scorer
 from official.xlnet.modeling.models.xlnet_pretrainer import XLNetPretrainer
 from official.xlnet.tokenization.blanks import BlankText, parse_blanks
@@ -60,8 +60,8 @@ def blank_candidates(
       texts: texts with blanks, written `____`; see `fill_blanks`. Other blanks than the
         one that is asked for are hidden.
       candidates: number of candidates; or a list of strings of any length, which are put into
-        texts of one blank and compared as they are tokenized there. A probability is that of all
-        pieces of a string, from left to right.
+        texts of one blank and compared as they are tokenized there. The probability of a string
+        is the product over its pieces, from left to right.
       tokenizer: the tokenizer of a loaded model.
       max_length: without a list, maximum number of word pieces of a candidate in a blank without a
         length. They are found by a beam search; see docs/scoring_and_generation.md.

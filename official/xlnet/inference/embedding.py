@@ -16,7 +16,7 @@ from official.xlnet.checkpoints.model_directory import load_encoder
 from official.xlnet.configs.validation import (
     AT_LEAST_1,
     COUNT_OR_NONE,
-    FINITE,
+    Range,
     require,
     require_number,
     require_one_of,
@@ -24,8 +24,7 @@ from official.xlnet.configs.validation import (
 )
 from official.xlnet.errors import ConfigError
 from official.xlnet.files.arguments import checks_arguments
-from official.xlnet.inference.network.finite_outputs import finite
-from official.xlnet.inference.network.inference_encoder import InferenceEncoder
+from official.xlnet.inference.network.inference_encoder import InferenceEncoder, finite
 from official.xlnet.inference.network.length_buckets import default_lengths
 from official.xlnet.modeling.networks import Encoder
 from official.xlnet.runtime.cores import num_cores
@@ -60,7 +59,7 @@ def embed(
         negative numbers count from it. Of several, the vectors are put side by side.
       max_length: longest input in tokens, SEP and CLS among them. Default: `data.seq_len`.
       batch_size: texts of a batch; several batches run side by side.
-      tokenizer: the tokenizer of an encoder; that of a model directory is in it.
+      tokenizer: the tokenizer of an encoder; a model directory contains its own.
       window_stride: longer texts are read in windows that are this many tokens apart, and have the
         mean over their windows, or, for each token, over the windows that hold it; 0: they lose
         their end.
@@ -81,7 +80,7 @@ def embed(
     if isinstance(model, str):
         model, tokenizer = load_encoder(model), load_tokenizer(model)
     if tokenizer is None:
-        raise ConfigError("tokenizer: expected that of the encoder, got none")
+        raise ConfigError("tokenizer: expected the encoder's tokenizer, got none")
     embedder = TextEmbedder(model, tokenizer, layer, max_length, window_stride)
     return embedder(texts, pooling, batch_size)
 
@@ -123,9 +122,7 @@ class TextEmbedder:
         num_layers = encoder.config.model.num_layers
         layers = list(layer) if isinstance(layer, Sequence) else [layer]
         for each in layers:
-            require_number("layer", each, FINITE)
-            expected = f"{-num_layers - 1} to {num_layers} for {num_layers} layers"
-            require(-num_layers - 1 <= each <= num_layers, "layer", expected, each)
+            require_number("layer", each, Range(-num_layers - 1, num_layers))
         require(bool(layers), "layer", "at least one", layer)
         layers = [each % (num_layers + 1) for each in layers]
         max_length = encoder.config.data.seq_len if max_length is None else max_length

@@ -10,9 +10,9 @@ from typing import Any
 from official.xlnet.configs.registry import TASKS
 from official.xlnet.data.examples import Example
 from official.xlnet.data.reading import check_unknown
-from official.xlnet.errors import ConfigError
+from official.xlnet.errors import ConfigError, require_config
 from official.xlnet.inference.task_prediction import (
-    evaluate_with,
+    evaluate_examples,
     load_task,
     packed_forward,
     predict_examples,
@@ -35,7 +35,7 @@ class Ensemble:
         of it are the same, to the bit, without those before.
 
     Raises:
-      ConfigError: there is no model, or the models are of different tasks, or of one whose
+      ConfigError: there is no model, or the models have different tasks, or a task whose
         predictions cannot be combined.
 
     Example:
@@ -45,8 +45,7 @@ class Ensemble:
     """
 
     def __init__(self, model_dirs: Sequence[str]):
-        if not model_dirs:
-            raise ConfigError("model: expected a fine-tuned model, got an empty list")
+        require_config(bool(model_dirs), "model", "a fine-tuned model", "an empty list")
         self._members = [load_task(model_dir) for model_dir in model_dirs]
         self.task: Task = self._members[0][1]
         tasks = [task.config.task for _, task in self._members]
@@ -59,18 +58,20 @@ class Ensemble:
         for model_dir, task in zip(model_dirs, tasks, strict=True):
             for key in ("name", "labels", "subtasks"):
                 expected, found = getattr(tasks[0], key), getattr(task, key)
-                if found != expected:
-                    raise ConfigError(
-                        f"{model_dir}: expected task.{key} = {expected!r}, as in {model_dirs[0]}, "
-                        f"got {found!r}"
-                    )
+                require_config(
+                    found == expected,
+                    model_dir,
+                    f"task.{key} = {expected!r}, as in {model_dirs[0]}",
+                    repr(found),
+                )
             expected, found = tasks[0].text_columns, task.text_columns
             is_reordered = found != expected and sorted(found) == sorted(expected)
-            if expected and found and (is_reordered or len(found) != len(expected)):
-                raise ConfigError(
-                    f"{model_dir}: expected the texts of {', '.join(expected)}, in this order, as "
-                    f"in {model_dirs[0]}, got task.text_columns = {found!r}"
-                )
+            require_config(
+                not (expected and found) or (not is_reordered and len(found) == len(expected)),
+                model_dir,
+                f"the texts of {', '.join(expected)}, in this order, as in {model_dirs[0]}",
+                f"task.text_columns = {found!r}",
+            )
         self.task.join(tasks)
         self.unit = math.lcm(*(rows_together(task) for _, task in self._members))
         self._forwards = [packed_forward(model) for model, _ in self._members]
@@ -89,17 +90,14 @@ class Ensemble:
             )
         ]
         for predictions in zip(*streams, strict=True):
-            if len(predictions) == 1:
-                yield predictions[0]
-            else:
-                yield self.task.combine(predictions)
+            yield predictions[0] if len(predictions) == 1 else self.task.combine(predictions)
 
     def evaluate(
         self, examples: Sequence[Example], report_dir: str | None = None
     ) -> dict[str, Any]:
         """Returns the metrics of the combined predictions on labelled examples.
 
-        The metrics of one model include `loss`, those of several `models`, their number.
+        The metrics of one model include `loss`; of several, `models`, their number.
 
         Args:
           examples: the examples.
@@ -108,7 +106,7 @@ class Ensemble:
         require_labels(examples)
         metrics: dict[str, Any]
         if len(self._members) == 1:
-            predictions, metrics = evaluate_with(self._forwards[0], *self._members[0], examples)
+            predictions, metrics = evaluate_examples(*self._members[0], examples, self._forwards[0])
         else:
             predictions = list(self.predict(examples))
             metrics = {

@@ -24,7 +24,7 @@ from official.xlnet.inference.language_model import (
     loaded,
     require_both_sides,
 )
-from official.xlnet.inference.network.finite_outputs import finite
+from official.xlnet.inference.network.inference_encoder import finite
 from official.xlnet.inference.sampling import Sampling
 from official.xlnet.modeling.models.xlnet_pretrainer import XLNetPretrainer
 from official.xlnet.modeling.ops.visibility import NEVER_VISIBLE
@@ -91,7 +91,7 @@ def generate(
       sampling: how tokens are chosen, e.g. `Sampling(temperature=0)` for greedy search.
       tokenizer: the tokenizer of a loaded model.
       max_blank_length: maximum number of word pieces in a blank without a length.
-      temperature: as in `Sampling`, in place of that of `sampling`.
+      temperature: as in `Sampling`, in place of the value in `sampling`.
       top_k: the same.
       top_p: the same.
       seed: the same.
@@ -155,7 +155,7 @@ def fill_blanks(
       max_length: maximum number of word pieces in a blank without a length.
       sampling: how tokens are chosen; the most probable ones by default.
       tokenizer: the tokenizer of a loaded model.
-      temperature: as in `Sampling`, in place of that of `sampling`.
+      temperature: as in `Sampling`, in place of the value in `sampling`.
       top_k: the same.
       top_p: the same.
       seed: the same.

@@ -47,7 +47,7 @@ def loaded(
     if isinstance(model, str):
         return load_language_model(model, kinds), load_tokenizer(model)
     if tokenizer is None:
-        raise ConfigError("tokenizer: expected that of the loaded model, got None")
+        raise ConfigError("tokenizer: expected the loaded model's tokenizer, got None")
     require_type("model", model, XLNetPretrainer)
     require_language_model(model.config, kinds)
     return model, tokenizer

@@ -1,4 +1,4 @@
-"""Pairs of texts of which one should be more probable, and norms: metrics, also by group."""
+"""Metrics of pairs of texts, where one should be more probable, and of norms; also by group."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def pair_metrics(
     """Returns accuracy and mean difference of pairs of good and bad texts.
 
     Args:
-      differences: log-likelihood of the good text minus that of the bad one, in nats.
+      differences: log-likelihood of the good text minus the bad text's, in nats.
       groups: the group of each pair, if they are to be told apart.
       seed: of the bootstrap, which draws pairs.
 
@@ -125,7 +125,7 @@ def suite_margins(
 
     Args:
       rows: the conditions of the items, with the regions of their texts.
-      scores: the scores of their texts; a piece is of the region in which it begins.
+      scores: the scores of their texts; a piece belongs to the region in which it begins.
       formulas: the predictions; see `prediction_margin`.
     """
     items: dict[Any, dict[tuple[str, str], float]] = {}

@@ -5,7 +5,7 @@
 The query stream gives every term: it knows the position of a token and what comes before it in
 the order, never the token itself. Summed over all texts of one length, p is 1 for any order. What
 is given comes first in the order and is not in the sum, and what is neither given nor scored comes
-last: p(B | A) is that of the order (A, B). The pseudo log-likelihood, log p(x_t | all x_j with
+last: p(B | A) follows the order (A, B). The pseudo log-likelihood, log p(x_t | all x_j with
 j ≠ t) summed over t, is not a distribution; it needs one pass a token.
 
 A causal model (`objective.kind=causal`) has never trained its query stream. Its terms come from
@@ -51,11 +51,9 @@ from official.xlnet.inference.language_model import (
     require_both_sides,
     require_language_model,
 )
-from official.xlnet.inference.masked_tokens import masked_batches
-from official.xlnet.inference.network.finite_outputs import finite
-from official.xlnet.inference.network.inference_encoder import last_positions
+from official.xlnet.inference.network.inference_encoder import finite, last_positions
 from official.xlnet.inference.network.language_model_network import LanguageModelNetwork
-from official.xlnet.inference.scoring_windows import Row, windows_of
+from official.xlnet.inference.scoring_windows import Row, masked_batches, windows_of
 from official.xlnet.inference.text_parts import HIDDEN, Span, TextParts, text_parts
 from official.xlnet.modeling.models.xlnet_pretrainer import XLNetPretrainer
 from official.xlnet.runtime.pictures import Shown, bars_of_pieces
@@ -71,7 +69,7 @@ class Score(Shown):
 
     Attributes:
       text: the text.
-      pieces: its word pieces, those of the targets.
+      pieces: its word pieces, or the word pieces of its targets.
       log_likelihoods: float64, one for each piece, in nats; means over the orders if random.
       offsets: start and end of each piece in characters of the text.
       order_totals: float64, the log-likelihood under each of the random orders; else empty.

@@ -1,20 +1,22 @@
-"""Windows in which a text is scored, and the factorization order inside of each."""
+"""Windows in which a text is scored: factorization orders, and masked tokens for denoising."""
 
 from __future__ import annotations
 
 import dataclasses
 from collections.abc import Iterator
+from typing import NamedTuple
 
 import numpy as np
 import tensorflow as tf
 
 from official.xlnet.configs.experiment import XLNetConfig
 from official.xlnet.inference.language_model import bucket, window_length
-from official.xlnet.inference.text_parts import GIVEN, TextParts
-from official.xlnet.tokenization.special_tokens import EOD_ID, PAD_ID
+from official.xlnet.inference.text_parts import GIVEN, HIDDEN, TARGET, TextParts
+from official.xlnet.tokenization.special_tokens import EOD_ID, MASK_ID, PAD_ID
 
 # A text in an order: a random number for each token, or None from left to right.
 Row = tuple[TextParts, np.ndarray | None]
+_MANY = 1 << 20
 # Rows of a batch times their length: bounds the memory of the logits.
 _TOKENS_PER_BATCH = 2048
 _SHORT, _SHORT_BUCKET = 64, 8  # Lengths up to the first are multiples of the second.
@@ -22,7 +24,7 @@ _SHORT, _SHORT_BUCKET = 64, 8  # Lengths up to the first are multiples of the se
 
 @dataclasses.dataclass(frozen=True)
 class Window:
-    """A window of a text: tokens [start, start + length), of which [new, end) are scored.
+    """A window of a text: tokens [start, start + length); tokens [new, end) are scored.
 
     Attributes:
       start: its first token.
@@ -53,7 +55,7 @@ class Window:
 
         Args:
           parts: the text.
-          uniform: a random number for each token, which order those of one role; None: from left
+          uniform: a random number for each token, which orders tokens of one role; None: from left
             to right.
         """
         role = parts.role[self.new : self.end]
@@ -112,10 +114,61 @@ def windows_of(config: XLNetConfig, num_tokens: int) -> Iterator[Window]:
     length = window_length(config)
     advance = config.data.reuse_len or length
     if num_tokens <= length:
-        # Sentences differ by few tokens: those of one length run together.
+        # Sentences differ by few tokens; sentences of one length run together.
         short = -(-max(num_tokens, 1) // _SHORT_BUCKET) * _SHORT_BUCKET
         yield Window(0, min(short if short <= _SHORT else bucket(num_tokens), length), 0)
         return
     yield Window(0, length, 0)
     for start in range(advance, num_tokens - length + advance, advance):
         yield Window(start, length, start - advance + length)
+
+
+class MaskedToken(NamedTuple):
+    """A window of a text in which one token is to be predicted.
+
+    Attributes:
+      row: number of the text and its order among the rows.
+      position: the token, in the text.
+      place: the token, in the window.
+      token_ids: int32, at most `length`: the window, with `<mask>` for it and for what follows it
+        in the order.
+    """
+
+    row: int
+    position: int
+    place: int
+    token_ids: np.ndarray
+
+
+def masked_batches(
+    config: XLNetConfig, rows: list[Row], is_pseudo: bool
+) -> Iterator[tuple[Window, list[MaskedToken]]]:
+    """Yields batches of windows of one length, one for each target of each row.
+
+    Args:
+      config: the configuration that the model was pre-trained with.
+      rows: texts, and random numbers for the order of their tokens.
+      is_pseudo: whether only the token itself is masked, whatever the order.
+
+    Yields:
+      A window of that length at the start of a text, and what stands in it; the texts are read in
+      windows, longest first.
+    """
+    waiting: dict[int, list[MaskedToken]] = {}
+    for row in sorted(range(len(rows)), key=lambda row: -len(rows[row][0].ids)):
+        parts, uniform = rows[row]
+        for window in windows_of(config, len(parts.ids)):
+            ranks, role = window.ranks(parts, uniform), parts.role[window.new : window.end]
+            first = Window(0, window.length, 0)
+            for number in np.flatnonzero(role == TARGET):
+                is_masked = role == HIDDEN if is_pseudo else ranks > ranks[number]
+                is_masked[number] = True
+                place = window.num_known + int(number)
+                token_ids = parts.ids[window.start : window.end].copy()
+                token_ids[window.num_known :][is_masked] = MASK_ID
+                batch = waiting.setdefault(window.length, [])
+                batch.append(MaskedToken(row, window.start + place, place, token_ids))
+                if len(batch) == first.batch_size(_MANY):
+                    yield first, waiting.pop(window.length)
+    for length, batch in waiting.items():
+        yield Window(0, length, 0), batch

@@ -19,9 +19,8 @@ from official.xlnet.checkpoints.any_format import load_config, load_tokenizer
 from official.xlnet.configs.experiment import XLNetConfig
 from official.xlnet.configs.registry import TASKS
 from official.xlnet.data.examples import Example
-from official.xlnet.errors import ConfigError, DataError, require_data
-from official.xlnet.inference.network.finite_outputs import finite
-from official.xlnet.inference.network.inference_encoder import TaskNetwork
+from official.xlnet.errors import DataError, require_config, require_data
+from official.xlnet.inference.network.inference_encoder import TaskNetwork, finite
 from official.xlnet.modeling.models.xlnet_task_model import (
     Batch,
     XLNetTaskModel,
@@ -42,8 +41,7 @@ def task_config(model_dir: str) -> XLNetConfig:
       ConfigError, DataError: the directory holds no fine-tuned model.
     """
     config = load_config(model_dir)
-    if not config.task.name:
-        raise ConfigError(f"{model_dir}: expected a fine-tuned model, got one without a task")
+    require_config(bool(config.task.name), model_dir, "a fine-tuned model", "one without a task")
     return config
 
 
@@ -59,34 +57,6 @@ def load_task(model_dir: str) -> tuple[XLNetTaskModel, Task]:
     model = XLNetTaskModel(config)
     model_directory.restore(model_dir, encoder=model.encoder, head=model.head)
     return model, task
-
-
-def evaluate_examples(
-    model: XLNetTaskModel, task: Task, examples: Sequence[Example]
-) -> tuple[list[Prediction], dict[str, float]]:
-    """Predictions for examples with labels, and their metrics, `loss` included.
-
-    The loss is that of training, unless the task evaluates one of its own. The model may be in
-    training: its graphs are kept and read the weights as they are.
-    """
-    return evaluate_with(_layers(model), model, task, examples)
-
-
-def predict_examples(
-    model: XLNetTaskModel,
-    task: Task,
-    examples: Iterable[Example],
-    forward: Forward | None = None,
-) -> Iterator[Prediction]:
-    """Yields a prediction for each example, in order, however many there are.
-
-    Args:
-      model: the model; its weights are copied when the first prediction is asked for.
-      task: its task.
-      examples: examples; as many are held as make up a few batches.
-      forward: a `packed_forward` of the model, to copy weights and trace graphs only once.
-    """
-    yield from _predict(forward or packed_forward(model), task, examples)
 
 
 def packed_forward(model: XLNetTaskModel) -> Forward:
@@ -132,10 +102,23 @@ def _rows_of_replica(batch: Batch, replica: tf.distribute.ReplicaContext) -> Bat
     return {name: rows(x) for name, x in batch.items()}
 
 
-def evaluate_with(
-    forward: Forward, model: XLNetTaskModel, task: Task, examples: Sequence[Example]
+def evaluate_examples(
+    model: XLNetTaskModel,
+    task: Task,
+    examples: Sequence[Example],
+    forward: Forward | None = None,
 ) -> tuple[list[Prediction], dict[str, float]]:
-    """See `evaluate_examples`; `forward` computes the outputs, a `packed_forward` for example."""
+    """Predictions for examples with labels, and their metrics, `loss` included.
+
+    The loss is the training loss, unless the task evaluates its own.
+
+    Args:
+      model: the model.
+      task: its task.
+      examples: the examples.
+      forward: a `packed_forward` of the model. Default: the model itself, which may be in training:
+        its graphs are kept and read the current weights.
+    """
     loss_sum = num_items = 0.0
 
     def add_loss(batch, outputs):
@@ -144,20 +127,31 @@ def evaluate_with(
         loss_sum += float(tf.reduce_sum(model.head.loss(outputs, batch) * is_real_U))
         num_items += float(tf.reduce_sum(model.head.num_items(batch) * is_real_U))
 
-    predictions = list(_predict(forward, task, examples, add_loss))
+    forward = forward or _layers(model)
+    predictions = list(predict_examples(model, task, examples, forward, add_loss))
     metrics = {name: float(value) for name, value in task.evaluate(examples, predictions).items()}
     if not num_items and "loss" not in metrics:
         raise DataError("expected examples to evaluate with, got none whose labels the model reads")
     return predictions, {"loss": loss_sum / max(num_items, 1.0)} | metrics
 
 
-def _predict(
-    forward: Forward,
+def predict_examples(
+    model: XLNetTaskModel,
     task: Task,
     examples: Iterable[Example],
+    forward: Forward | None = None,
     observe: Callable[[Batch, Batch], None] | None = None,
 ) -> Iterator[Prediction]:
-    """Yields a prediction for each example; `observe` is given every batch and its outputs."""
+    """Yields a prediction for each example, in order, however many there are.
+
+    Args:
+      model: the model; its weights are copied when the first prediction is asked for.
+      task: its task.
+      examples: examples; as many are held as make up a few batches.
+      forward: a `packed_forward` of the model, to copy weights and trace graphs only once.
+      observe: called with every batch and its outputs.
+    """
+    forward = forward or packed_forward(model)
     batch_size = task.config.training.batch_size
     lengths = unit_lengths(task.config)
     examples = iter(examples)

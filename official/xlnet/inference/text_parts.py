@@ -46,8 +46,8 @@ def text_parts(
 ) -> TextParts:
     """Tokenizes a text and finds the tokens of its spans.
 
-    A token is of a span that has one of its characters; of a target and a given span, it is a
-    target. A token that is only the space before a word is of the word.
+    A token belongs to a span that has one of its characters; a token of a target and a given span
+    is a target. A token that is only the space before a word belongs to the word.
 
     Args:
       tokenizer: the tokenizer.
@@ -103,16 +103,13 @@ def in_context(text: str, context: str, given: str = "left") -> tuple[str, list[
         require_data(len(parts) == 2, f"context {context:.60}", "one blank, ____", len(parts) - 1)
         before, after = parts
     else:
-        joint = [part for part in (before, text, after) if part]
-        space = " " if len(joint) == 2 and _needs_space(*joint) else ""
+        left, right = (before, text) if before else (text, after)
+        is_apart = left[-1:].isspace() or right[:1].isspace() or not (left and right)
+        is_unspaced = ends_unspaced(left) and begins_unspaced(right)
+        space = "" if is_apart or is_unspaced else " "
         before, after = before + space * bool(before), space * bool(after) + after
     span = (len(before), len(before) + len(text))
     return before + text + after, [span] if text else []
-
-
-def _needs_space(left: str, right: str) -> bool:
-    is_unspaced = ends_unspaced(left) and begins_unspaced(right)
-    return not (left[-1].isspace() or right[0].isspace() or is_unspaced)
 
 
 def _is_in(spans: Sequence[Span] | None, text: str, name: str) -> np.ndarray:

@@ -26,7 +26,7 @@ class Word:
     """A word and its surprisal.
 
     Attributes:
-      number: number of the word among those of the text that are scored, from 1.
+      number: number of the word among the scored words of the text, from 1.
       word: the word as it stands in the text.
       start: its first character in the text.
       end: the character after its last one.
@@ -47,9 +47,9 @@ class Word:
 def words_of(score: Score, punctuation: str = "attached", unit: str = "nats") -> list[Word]:
     """Returns the words of a text that has been scored; `cumulated` ends at minus its total.
 
-    Words are what stands between spaces. In scripts without spaces, each character is one. A piece
-    is of the word in which it begins; a word that begins inside of a piece is joined to the one
-    before, as their probabilities cannot be told apart.
+    Words are separated by spaces. In scripts without spaces, each character is one. A piece belongs
+    to the word in which it begins; a word that begins inside a piece is joined to the one before,
+    as their probabilities cannot be told apart.
 
     Args:
       score: the text and the log-likelihoods of its pieces.

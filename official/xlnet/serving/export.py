@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import glob
 import os
+import pathlib
 import shutil
 import uuid
 from collections.abc import Sequence
@@ -17,7 +18,7 @@ from official.xlnet.files.arguments import checks_arguments, require_apart
 from official.xlnet.files.checksums import write_checksums
 from official.xlnet.files.json_files import write_json
 from official.xlnet.files.locks import only_writer
-from official.xlnet.inference.network.finite_outputs import finite
+from official.xlnet.inference.network.inference_encoder import finite
 from official.xlnet.modeling.kernels.tensorflow_internals import without_custom_gradients
 from official.xlnet.serving.factory import create_service
 from official.xlnet.serving.samples import write_samples, write_warmup
@@ -128,29 +129,21 @@ def write_version(service: Service, output: str, version: int | None = None) -> 
             for name, function in signatures.items()
         },
         "columns": service.columns,
-        "bytes": _size(path),
+        "bytes": sum(x.stat().st_size for x in pathlib.Path(path).rglob("*") if x.is_file()),
         "buckets": list(service.settings.lengths),
         "warmup_requests": warmup_requests,
     }
 
 
-def versions(output: str) -> Sequence[int]:
-    """Returns the version numbers in a base path, ascending."""
-    return sorted(int(name) for name in os.listdir(output) if name.isascii() and name.isdigit())
-
-
 def _input_names(function: Any) -> list[str]:
     """Names of the inputs of a concrete function, as its signature has them.
 
-    Those of keyword arguments are their keys; the names of their specs are in lower case.
+    A keyword argument is named by its key, as the name of its spec is in lower case.
     """
     positional, by_name = function.structured_input_signature
     return sorted([*(spec.name for spec in positional), *by_name])
 
 
-def _size(path: str) -> int:
-    return sum(
-        os.path.getsize(os.path.join(folder, name))
-        for folder, _, names in os.walk(path)
-        for name in names
-    )
+def versions(output: str) -> Sequence[int]:
+    """Returns the version numbers in a base path, ascending."""
+    return sorted(int(name) for name in os.listdir(output) if name.isascii() and name.isdigit())

@@ -15,7 +15,7 @@ from official.xlnet.configs.experiment import XLNetConfig
 from official.xlnet.configs.registry import SERVICES
 from official.xlnet.configs.validation import require_one_of
 from official.xlnet.data.graph_names import graph_names
-from official.xlnet.errors import ConfigError
+from official.xlnet.errors import ConfigError, require_config
 from official.xlnet.inference.language_model import load_language_model, window_length
 from official.xlnet.inference.network.length_buckets import default_lengths
 from official.xlnet.modeling.models.xlnet_task_model import XLNetTaskModel
@@ -45,8 +45,8 @@ def create_service(
       max_length: maximum input length in tokens. None: `task.max_length`; without a task
         `data.seq_len`, or `data.reuse_len` for the LM head of a causal model.
       weights: storage dtype of matrices; see `Settings`.
-      text_columns: names of the text inputs. Empty: those of the task's columns (`graph_names`),
-        or `text`.
+      text_columns: names of the text inputs. Empty: the names of the task's columns
+        (`graph_names`), or `text`.
       max_characters: maximum length of a text in code points; longer ones are rejected.
       max_windows: maximum number of windows of a text; longer ones are rejected.
 
@@ -60,8 +60,12 @@ def create_service(
     config = load_config(model_dir)
     head = head or ("task" if config.task.name else "encoder")
     require_one_of("head", head, SERVED_HEADS)
-    if head == "task" and not config.task.name:
-        raise ConfigError(f"{model_dir}: expected a fine-tuned model, got one without a task")
+    require_config(
+        head != "task" or bool(config.task.name),
+        model_dir,
+        "a fine-tuned model",
+        "one without a task",
+    )
     tokenizer = load_tokenizer(model_dir)
     config.training.precision = "float32"
     tf_keras.mixed_precision.set_global_policy("float32")
@@ -106,43 +110,48 @@ def task_service(model: XLNetTaskModel, tokenizer: GraphTokenizer, settings: Set
       ConfigError: no service is registered for the task.
     """
     name = model.config.task.name
-    if name not in SERVICES.names():
-        raise ConfigError(
-            f"task.name: expected a task that can be exported, one of "
-            f"{', '.join(SERVICES.names())}, got {name!r}; --head=encoder exports the encoder alone"
-        )
+    require_config(
+        name in SERVICES.names(),
+        "task.name",
+        f"a task that can be exported, one of {', '.join(SERVICES.names())}",
+        f"{name!r}; --head=encoder exports the encoder alone",
+    )
     return SERVICES[name](model, tokenizer, settings)
 
 
 def _text_columns(config: XLNetConfig, head: str, chosen: Sequence[str]) -> dict[str, Any]:
-    """Returns the text inputs, as arguments of `Settings`: those of the task, or `text`.
+    """Returns the text inputs, as arguments of `Settings`: the columns of the task, or `text`.
 
     Args:
       config: configuration of the model.
       head: see `create_service`.
-      chosen: names of the inputs; empty: those of the columns, made valid and distinct.
+      chosen: names of the inputs; empty: the names of the columns, made valid and distinct.
 
     Raises:
       ConfigError: the chosen names are not valid, or of another number than the task's columns.
     """
-    if head == "lm" and len(chosen) > 1:
-        raise ConfigError(f"text columns: expected one for a language model, got {len(chosen)}")
-    if graph_names(chosen) != tuple(chosen) or len(set(chosen)) < len(chosen):
-        raise ConfigError(
-            "text columns: expected different names that begin with a letter, of letters, digits "
-            f"and underscores, none of which is a keyword of Python, got {', '.join(chosen)}"
-        )
+    require_config(
+        head != "lm" or len(chosen) <= 1, "text columns", "one for a language model", len(chosen)
+    )
+    require_config(
+        graph_names(chosen) == tuple(chosen) and len(set(chosen)) == len(chosen),
+        "text columns",
+        "different names that begin with a letter, of letters, digits and underscores, none "
+        "of which is a keyword of Python",
+        ", ".join(chosen),
+    )
     task = config.task
     names = (head == "task" and task.subtasks) or ("",)
     known = task.text_columns if head == "task" else ()
     of_each = [task.columns_of(name) if name else known for name in names]
     if chosen:
         for name, columns in zip(names, of_each, strict=True):
-            if columns and len(columns) != len(chosen):
-                raise ConfigError(
-                    f"text columns: expected {len(columns)}, for "
-                    f"{', '.join(columns)}{f' of {name}' if name else ''}, got {', '.join(chosen)}"
-                )
+            require_config(
+                len(columns) in (0, len(chosen)),
+                "text columns",
+                f"{len(columns)}, for {', '.join(columns)}{f' of {name}' if name else ''}",
+                ", ".join(chosen),
+            )
         columns = of_each[0] if len(names) == 1 and of_each[0] else tuple(chosen)
         return {"text_columns": tuple(chosen), "columns": columns}
     of_each = [columns or ("text",) for columns in of_each]

@@ -10,7 +10,6 @@ from __future__ import annotations
 import json
 import os
 import re
-from typing import Any
 
 import tensorflow as tf
 import yaml
@@ -91,20 +90,7 @@ def write_samples(output: str, service: Service) -> None:
     texts = service.sample_texts(3)
     instance = {key: value for key, (value,) in texts.items()}
     names = {"name": name, "texts": json.dumps(texts)}
-    files = {
-        "models.config": _MODELS_CONFIG.format(**names),
-        "batching_parameters.txt": _BATCHING,
-        "docker-compose.yaml": yaml.safe_dump(_compose(name), sort_keys=False),
-        "README.md": _README.format(**names),
-        "request.json": json.dumps({"instances": [instance]}, indent=1) + "\n",
-    }
-    for file_name, content in files.items():
-        write_bytes(os.path.join(output, file_name), content.encode("utf-8", "replace"))
-
-
-def _compose(name: str) -> dict[str, Any]:
-    """Configuration of Docker Compose: TF Serving with the model of a name."""
-    service = {
+    compose = {
         "image": _IMAGE,
         "ports": ["8500:8500", "8501:8501"],
         "volumes": [f".:/models/{name}:ro"],
@@ -117,7 +103,15 @@ def _compose(name: str) -> dict[str, Any]:
             f"--batching_parameters_file=/models/{name}/batching_parameters.txt",
         ],
     }
-    return {"services": {name: service}}
+    files = {
+        "models.config": _MODELS_CONFIG.format(**names),
+        "batching_parameters.txt": _BATCHING,
+        "docker-compose.yaml": yaml.safe_dump({"services": {name: compose}}, sort_keys=False),
+        "README.md": _README.format(**names),
+        "request.json": json.dumps({"instances": [instance]}, indent=1) + "\n",
+    }
+    for file_name, content in files.items():
+        write_bytes(os.path.join(output, file_name), content.encode("utf-8", "replace"))
 
 
 def write_warmup(version_dir: str, service: Service) -> int:

@@ -1,8 +1,8 @@
 """Fine-tuning tasks: a folder for each kind, and what they share.
 
-* `<folder>/__init__.py`: the names of the task, its known data sets and the inputs of its exported
-  model; `settings.py`: keys of the configuration that only it has, and its examples; `reader.py`:
-  files of them; `task.py`: preprocessing, predictions, metrics and a plot, and the names of the
+* `<folder>/__init__.py`: the names of the task, its known data sets, the inputs of its exported
+  model, keys of the configuration that only it has, and its examples; `reader.py`: files of them;
+  `task.py`: preprocessing, predictions, metrics and a plot, and the names of the
   head's variables in HF's and TF1's formats; `graph.py`: the head with its loss, and the service,
   what an exported model answers.
 * `task`, `text_task`: base classes of tasks; `labels`: classes and scales.
@@ -23,7 +23,6 @@ from official.xlnet.configs.registry import (
     HEADS,
     INPUTS,
     SERVICES,
-    SETTINGS,
     TASKS,
 )
 
@@ -36,21 +35,15 @@ _PARTS = (
 )
 
 
-def _enter(folder: str) -> None:
-    """Enters the names of a folder, by default its own, for each of its files."""
-    package = importlib.import_module(f"{__name__}.{folder}")
-    names = getattr(package, "NAMES", (folder,))
-    DATASETS.update(getattr(package, "DATASETS", {}))
-    if hasattr(package, "INPUTS"):
-        INPUTS[tuple(sorted(package.INPUTS))] = names[0]
-    files = [file.name for file in pkgutil.iter_modules(package.__path__)]
-    for registry, file in _PARTS:
-        if file in files:
-            registry.modules |= dict.fromkeys(names, f"tasks.{folder}.{file}")
-    FORMATS.modules |= dict.fromkeys(getattr(package, "FORMATS", names), f"tasks.{folder}.task")
-    SETTINGS.modules |= {f"task.name={name}": f"tasks.{folder}.settings" for name in names}
-
-
-for _module in pkgutil.iter_modules(__path__):
-    if _module.ispkg:
-        _enter(_module.name)
+for _folder in [module.name for module in pkgutil.iter_modules(__path__) if module.ispkg]:
+    _package = importlib.import_module(f"{__name__}.{_folder}")
+    _names = getattr(_package, "NAMES", (_folder,))
+    DATASETS.update(getattr(_package, "DATASETS", {}))
+    if hasattr(_package, "INPUTS"):
+        INPUTS[tuple(sorted(_package.INPUTS))] = _names[0]
+    _files = [file.name for file in pkgutil.iter_modules(_package.__path__)]
+    for _registry, _file in _PARTS:
+        if _file in _files:
+            _registry.modules |= dict.fromkeys(_names, f"tasks.{_folder}.{_file}")
+    _formats = getattr(_package, "FORMATS", _names)
+    FORMATS.modules |= dict.fromkeys(_formats, f"tasks.{_folder}.task")

@@ -88,7 +88,7 @@ def bucket(length: int, lengths: Sequence[int]) -> int:
       lengths: bucket lengths, ascending.
 
     Returns:
-      The index; that of the last bucket for a longer input.
+      The index; for a longer input, the last one.
 
     Example:
       >>> bucket(20, (16, 32, 64))
@@ -124,7 +124,7 @@ def epoch_batches(
 ) -> list[np.ndarray]:
     """Shuffles the units of an epoch and batches them by length bucket and group.
 
-    Every unit is in exactly one batch. All units of a batch are of one group and one bucket,
+    Every unit is in exactly one batch. All units of a batch belong to one group and one bucket,
     except in batches of leftovers, which mix buckets. The number of batches is the same in every
     epoch.
 

@@ -1,4 +1,4 @@
-"""What fine-tuning is about to read: a few lines before the first step, and `data.json`."""
+"""Report on the examples of fine-tuning: lines before the first step, and `data.json`."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def data_report(
     lengths: Sequence[int],
     counts: Mapping[str, float],
 ) -> dict[str, Any]:
-    """Counts what the examples of a run are.
+    """Returns statistics of the examples of a run.
 
     Args:
       task: the task, complete.
@@ -88,7 +88,7 @@ def report_lines(report: Mapping[str, Any]) -> Iterator[str]:
     if classes:
         shown = [f"{name} {number:,}" for name, (number, _) in classes.items()]
         more = f", … ({len(shown)} classes)" if len(shown) > _MOST_CLASSES else ""
-        positive = f"; f1 is that of {report['f1_is_of']}" if report["f1_is_of"] else ""
+        positive = f"; f1 refers to {report['f1_is_of']}" if report["f1_is_of"] else ""
         yield f"classes     {', '.join(shown[:_MOST_CLASSES])}{more}{positive}"
         yield from _about_classes(classes)
     lengths = report["lengths"]
@@ -111,7 +111,7 @@ def report_lines(report: Mapping[str, Any]) -> Iterator[str]:
 
 
 def _about_classes(classes: Mapping[str, Sequence[int]]) -> Iterator[str]:
-    """What a person would want to know of the classes."""
+    """Yields warnings about the classes."""
     if missing := [name for name, (_, in_dev) in classes.items() if not in_dev]:
         yield f"warning     dev has no {', '.join(missing[:_MOST_CLASSES])}"
     spellings = collections.defaultdict(list)
@@ -125,7 +125,7 @@ def _about_classes(classes: Mapping[str, Sequence[int]]) -> Iterator[str]:
 
 
 def _text(example: Example) -> str:
-    """What an example says, to find copies; "" for a task without such texts."""
+    """Returns the texts of an example as one string, to find copies; "" if it has none."""
     found: list[str] = []
     for name in ("texts", "words", "choices", "question", "context", "query", "document"):
         value = getattr(example, name, ())

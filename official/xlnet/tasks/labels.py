@@ -10,15 +10,13 @@ from typing import Any
 import numpy as np
 
 from official.xlnet.configs.experiment import XLNetConfig
-from official.xlnet.configs.task import TaskConfig
-from official.xlnet.errors import DataError, did_you_mean
+from official.xlnet.errors import DataError, did_you_mean, require_data
 
 _FLOAT32_RESOLUTION = 1e-5  # With two digits more than float32 has, for errors of a percent.
 LEAST_PROBABILITY = 1e-6  # As predictions are rounded; no model can veto a class.
 _NUMBER = re.compile(r"(-?(?:0|[1-9][0-9]*))(?:\.0+)?")
 _TRUTH = ("true", "false")
 _WHOLE = re.compile(r"-?(0|[1-9][0-9]{0,17})")
-_FLAGS = {"0", "1", "0.0", "1.0", "False", "True"}
 _TYPES: dict[str, Callable[[str], Any]] = {
     "str": str,
     "int": lambda name: int(meaning(name)),
@@ -56,7 +54,7 @@ def meaning(label: str) -> str:
 
 
 def complete_labels(config: XLNetConfig, labels: Iterable[str]) -> tuple[str, ...]:
-    """Returns the labels of the configuration, or those of the training data if it has none.
+    """Returns the labels of the configuration, or of the training data if it has none.
 
     Args:
       config: the experiment configuration.
@@ -67,10 +65,9 @@ def complete_labels(config: XLNetConfig, labels: Iterable[str]) -> tuple[str, ..
         that look the same.
     """
     found = in_order(set(labels))
-    if len(found) < 2:
-        raise DataError(
-            f"training data: expected at least two classes, got {', '.join(found) or 'none'}"
-        )
+    require_data(
+        len(found) >= 2, "training data", "at least two classes", ", ".join(found) or "none"
+    )
     listed = config.task.labels
     for label in found if listed else ():
         label_index(listed, label, "training data")
@@ -89,11 +86,13 @@ def check_forms(found: Iterable[str], where: str) -> None:
     forms: dict[str, str] = {}
     for label in found:
         other = forms.setdefault(meaning(label), label)
-        if other != label:
-            raise DataError(
-                f"{where}: expected labels that differ in more than spaces at their ends, composed "
-                f"characters or the form of a number, got {other!a} and {label!a}; write them alike"
-            )
+        require_data(
+            other == label,
+            where,
+            "labels that differ in more than spaces at their ends, composed characters or "
+            "the form of a number",
+            f"{other!a} and {label!a}; write them alike",
+        )
 
 
 def check_hidden(found: Collection[str]) -> None:
@@ -105,23 +104,15 @@ def check_hidden(found: Collection[str]) -> None:
       found: all labels that occur.
     """
     others = [label for label in found if label not in ("-", "-1")]
-    is_counted = set(others) == {str(n) for n in range(len(others))}
+    is_counted = set(others) == {str(n) for n in range(len(others))} and len(others) > 2
     hidden = "-" if "-" in found else "-1"
-    if hidden in found and len(others) > 1 and (hidden == "-" or (is_counted and len(others) > 2)):
-        raise DataError(
-            f"training data: expected classes, got {hidden!r} beside {', '.join(others[:5])}, as "
-            "data sets write a missing label; remove its rows, or list all classes in task.labels"
-        )
-
-
-def are_flags(names: Sequence[str]) -> bool:
-    """Whether the classes of a text are 0 or 1 for each of all classes (multi-hot).
-
-    Example:
-      >>> are_flags(["0", "1", "0"]), are_flags(["0", "1"]), are_flags(["2", "2"])
-      (True, False, False)
-    """
-    return len(set(names)) < len(names) and set(names) <= _FLAGS
+    require_data(
+        hidden not in found or len(others) < 2 or not (hidden == "-" or is_counted),
+        "training data",
+        "classes",
+        f"{hidden!r} beside {', '.join(others[:5])}, as data sets write a missing label; "
+        "remove its rows, or list all classes in task.labels",
+    )
 
 
 def target_of(labels: Sequence[float], where: str) -> tuple[float, float]:
@@ -139,29 +130,17 @@ def target_of(labels: Sequence[float], where: str) -> tuple[float, float]:
       (2225.0, 1075.0)
     """
     values = np.array(labels, np.float64)
-    if np.ptp(values) == 0:
-        raise DataError(f"{where}: expected at least two different labels, got one")
+    require_data(np.ptp(values) != 0, where, "at least two different labels", "one")
     mean, scale = float(np.mean(values)), float(np.std(values))
     least = max(_FLOAT32_RESOLUTION * abs(mean), _LEAST_SCALE)
-    if scale < least:
-        raise DataError(
-            f"{where}: expected labels whose standard deviation is at least {least:.1g}, as they "
-            f"are about {mean:g} and computed in float32, got {scale:.1g}; subtract a constant "
-            "from the labels, or multiply them by one"
-        )
+    require_data(
+        scale >= least,
+        where,
+        f"labels whose standard deviation is at least {least:.1g}, as they are about {mean:g} "
+        "and computed in float32",
+        f"{scale:.1g}; subtract a constant from the labels, or multiply them by one",
+    )
     return mean, scale
-
-
-def keep_targets(task: TaskConfig, saved: TaskConfig) -> None:
-    """Resumes a run of a version that did not scale the targets of a regression as it was.
-
-    Args:
-      task: settings of the task, changed in place.
-      saved: settings of the run.
-    """
-    if not (task.target_means or saved.target_means):
-        number = len(saved.subtasks) or 1
-        task.target_means, task.target_scales = (0.0,) * number, (1.0,) * number
 
 
 def label_index(labels: Sequence[str], label, where: str) -> int:

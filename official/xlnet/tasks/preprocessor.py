@@ -26,7 +26,7 @@ class Preprocessor(LegacyLayer):
 
     Args:
       tokenizer: tokenizer of the model.
-      task: settings of the task; uses `text_columns`, `max_length`, `truncation_side`, and those of
+      task: settings of the task; uses `text_columns`, `max_length`, `truncation_side`, and keys for
         long texts.
 
     Call arguments:

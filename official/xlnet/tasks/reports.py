@@ -61,7 +61,7 @@ def class_details(labels: Sequence[str], true: Any, predicted: Any) -> dict[str,
     Args:
       labels: the classes, in the order of the columns of tables.
       true: class of each item, or for several classes, a table of truth values.
-      predicted: the same of the predictions.
+      predicted: predicted class of each item, in the same form.
     """
     from sklearn import metrics
 

@@ -17,9 +17,9 @@ class LabelConfig(TaskConfig):
     Attributes:
       label_smoothing: probability mass of the target distribution that is spread over all classes
         in the loss of `classification` and `multitask`.
-      target_means: for `regression`, the mean of the training labels, and for `multitask` that of
+      target_means: for `regression`, the mean of the training labels; for `multitask`, the mean of
         each data set (0 where it has classes); empty: computed from the training data. The head
-        computes `target_scale` · z + `target_mean`, and its loss is that of z.
+        computes `target_scale` · z + `target_mean`, and its loss is computed on z.
       target_scales: their standard deviations; `[1]`, with `target_means: [0]`, trains on the
         labels as they are.
     """
@@ -56,7 +56,7 @@ class AnswerModuleConfig(LabelConfig):
     """Tasks that predict one class of each text.
 
     Attributes:
-      answer_module: the head: `summary` (dense layer on the sequence summary) or that of an
+      answer_module: the head: `summary` (dense layer on the sequence summary) or the name of an
         extension. `multitask` has an extension's head for its data sets of two texts and classes.
     """
 

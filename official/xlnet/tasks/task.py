@@ -21,15 +21,15 @@ from official.xlnet.tokenization.graph.ragged import ragged, rows_of
 from official.xlnet.tokenization.tokenizer import Tokenizer
 
 Prediction = dict[str, Any]
-# Of `Task.counts`, those of training examples that the model learns nothing from.
+# Keys of `Task.counts` for training examples that the model learns nothing from.
 UNUSABLE = ("skipped_empty", "answers_in_no_window")
 _READ_AT_ONCE = 1024  # Examples whose texts become tensors together.
 
 
 class Task:
-    """Base class of tasks. Subclasses override `complete`, `read`, `predict`, `evaluate`, `draw`.
+    """Base class of tasks. Subclasses override `complete`, `read`, `predict` and `evaluate`.
 
-    For ensembles they override `combine`.
+    For a plot of their own they override `draw`, for ensembles `combine`.
 
     Args:
       config: the experiment configuration, with a complete `config.task`, including labels.
@@ -39,7 +39,7 @@ class Task:
       metric: name of the metric that checkpoints are compared by; higher is better.
       labels: `task.labels`; for a data set of `multitask`, its own classes.
       counts: numbers of examples by what happened to them in preprocessing, e.g. `truncated`, and
-        those of tokens, see `Tokenizer.counts`.
+        counts of tokens, see `Tokenizer.counts`.
       lengths: numbers of tokens that texts have before they are cut, with how many have each.
     """
 
@@ -62,15 +62,6 @@ class Task:
 
         Raises:
           DataError: the examples cannot be trained on.
-        """
-
-    @classmethod
-    def keep(cls, task: TaskConfig, saved: TaskConfig) -> None:
-        """Sets what a run that is resumed has, and a new one would choose otherwise.
-
-        Args:
-          task: settings of the task, changed in place.
-          saved: settings of the run that is resumed.
         """
 
     def units(self, examples: Iterable[Example]) -> Iterator[list[Unit]]:
@@ -134,14 +125,15 @@ class Task:
         return {}
 
     def draw(self, axes, examples: Sequence[Example], predictions: Sequence[Prediction]) -> None:
-        """Draws a plot of an evaluation on matplotlib axes.
+        """Draws a plot of an evaluation on matplotlib axes: its metrics, unless overridden.
 
         Args:
           axes: the axes.
           examples: examples with labels.
           predictions: their predictions, as `predict` returns them.
         """
-        raise NotImplementedError
+        metrics = self.evaluate(examples, predictions)
+        axes.barh(list(metrics), list(metrics.values()))
 
     def finish(self, examples: Sequence[Example], predictions: Sequence[Prediction]) -> None:
         """Sets the settings of `config.task` that are tuned on dev, such as a threshold.
@@ -166,7 +158,7 @@ class Task:
         """Averages the settings that `finish` has tuned over the models of an ensemble.
 
         Args:
-          members: sections of the models, of which the first is that of this task.
+          members: sections of the models; the first one belongs to this task.
         """
 
     def tokens(self, texts: Iterable[str]) -> tf.RaggedTensor:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from official.xlnet.data.examples import TextExample
-from official.xlnet.errors import DataError
+from official.xlnet.errors import require_data
 from official.xlnet.tasks import long_texts
 from official.xlnet.tasks.batching import Unit
 from official.xlnet.tasks.task import Task, in_groups
@@ -36,8 +36,7 @@ class TextTask(Task):
         usable = [example for example in examples if not self.empty(example.texts)]
         self.count("skipped_empty", np.ones(len(examples) - len(usable)))
         units = super().training_units(usable)
-        if not units:
-            raise DataError("training data: expected examples with text, got none")
+        require_data(bool(units), "training data", "examples with text", "none")
         self.weigh(units)
         return units
 

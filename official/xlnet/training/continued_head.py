@@ -1,4 +1,4 @@
-"""The head of a fine-tuned model, which fine-tuning goes on with where it fits."""
+"""The head of a fine-tuned model, which fine-tuning continues with where it fits."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def take_head(
     """
     task, saved = config.task, load_config(init_from).task
     if saved.name != task.name:
-        return saved.name and f"the head of {init_from} is of the task {saved.name}"
+        return saved.name and f"the head of {init_from} is for the task {saved.name}"
     of_head = {key: getattr(saved, key) for key in saved.of_head}
     defaults = {field.name: field.default for field in dataclasses.fields(task)}
     for key, value in of_head.items():
@@ -55,7 +55,8 @@ def take_head(
         if own != value and (key in given or own != defaults[key]):
             return f"task.{key} is {own!r}, and of {init_from} it is {value!r}"
     merged = dataclasses.replace(task, **of_head)
-    TASKS[task.name].keep(merged, saved)
+    if saved.name == "regression" and not saved.target_means:  # A folder of HF or TF1.
+        merged.target_means, merged.target_scales = (0.0,), (1.0,)
     try:
         trial = dataclasses.replace(config, task=copy.deepcopy(merged))
         TASKS[task.name].complete(trial, examples)

@@ -14,7 +14,7 @@ from official.xlnet.configs.experiment import XLNetConfig
 from official.xlnet.configs.sections import ObjectiveSections
 from official.xlnet.data.pretraining_dataset import Records, reading_errors
 from official.xlnet.data.schema import Manifest
-from official.xlnet.errors import DataError
+from official.xlnet.errors import require_data
 from official.xlnet.modeling.objectives import create_objective
 from official.xlnet.runtime.memory import require_memory
 from official.xlnet.runtime.perplexity import LARGEST_EXPONENT, perplexity
@@ -79,8 +79,7 @@ def evaluate(
         words_V, characters_V = _text_units(Tokenizer(vocab))
         values_VK = np.stack([np.ones_like(nats_V), nats_V, words_V, characters_V], axis=1)
         targets, nats, words, characters = _sum_over_targets(data, values_VK, config)
-    if not targets:
-        raise DataError(f"{data_dir}, split {split}: expected windows with targets, got no target")
+    require_data(bool(targets), f"{data_dir}, split {split}", "windows with targets", "no target")
     loss = float(losses["loss"])
     metrics = {
         **{name: float(x) for name, x in losses.items() if not math.isnan(float(x))},

@@ -16,12 +16,12 @@ import tensorflow as tf
 
 from official.xlnet.checkpoints import model_directory
 from official.xlnet.checkpoints.any_format import weights_checksum
-from official.xlnet.checkpoints.checkpoint_files import has_records, newest_checkpoint
+from official.xlnet.checkpoints.checkpoint_files import newest_checkpoint, recorded_steps
 from official.xlnet.configs.experiment import XLNetConfig
 from official.xlnet.configs.registry import SEVERAL_RUNS, TASKS
 from official.xlnet.data.examples import Example, examples_checksum
 from official.xlnet.data.reading import MAX_LOST, check_lost, check_unknown
-from official.xlnet.errors import ConfigError, DataError
+from official.xlnet.errors import ConfigError, require_data
 from official.xlnet.files.json_files import read_json, write_json
 from official.xlnet.files.locks import only_writer
 from official.xlnet.files.schema import conform
@@ -97,10 +97,9 @@ def run_finetuning(
     rows = rows_at_once(config.training, replicas)
     require_memory(config.model, rows, config.task.max_length, training=True)
     inputs = inputs_of(train, dev, start.init_from)
-    if has_records(os.path.join(output, RUN_DIR)):
-        saved = XLNetConfig.load(output).task
-        config.task.labels = config.task.labels or saved.labels  # In the order that it knows.
-        TASKS[config.task.name].keep(config.task, saved)
+    if recorded_steps(os.path.join(output, RUN_DIR)):
+        # In the order in which the run knows them.
+        config.task.labels = config.task.labels or XLNetConfig.load(output).task.labels
     task, batches, lengths, counts = _prepare(config, train, dev, start)
     config.training.require_shares(replicas)
     report = data_report(task, train, dev, lengths, counts)
@@ -140,11 +139,8 @@ def _prepare(
       The task, the training batches, numbers of tokens of the training inputs before they are
       cut, and counts of truncated or skipped examples.
     """
-    if not train or not dev:
-        raise DataError(
-            f"expected training and dev examples, got {len(train)} for training and "
-            f"{len(dev)} for dev"
-        )
+    got = f"{len(train)} for training and {len(dev)} for dev"
+    require_data(bool(train) and bool(dev), "examples", "some for training and for dev", got)
     require_labels(dev)
     kind = TASKS[config.task.name]
     kind.complete(config, train)
@@ -196,7 +192,7 @@ def saved_configuration(output: str) -> XLNetConfig | None:
         path = os.path.join(output, f"{name}.json")
         if os.path.exists(path):
             return XLNetConfig.from_dict(conform(read_json(path), RunsFile, path).config, path)
-    is_begun = has_records(os.path.join(output, RUN_DIR)) or has_records(output)
+    is_begun = any(map(recorded_steps, (os.path.join(output, RUN_DIR), output)))
     return XLNetConfig.load(output) if is_begun else None
 
 

@@ -15,7 +15,7 @@ from official.xlnet.configs.data import TEXT_SETTINGS
 from official.xlnet.configs.experiment import XLNetConfig
 from official.xlnet.configs.finetuning_defaults import describe_settings
 from official.xlnet.data.examples import Example
-from official.xlnet.errors import ConfigError
+from official.xlnet.errors import require_config
 from official.xlnet.inference.task_prediction import evaluate_examples
 from official.xlnet.modeling.models.xlnet_task_model import XLNetTaskModel
 from official.xlnet.runtime.progress import interval_passed
@@ -179,6 +179,5 @@ def metric_of(task: Task, metrics: dict[str, float]) -> str:
     """
     metric = task.config.task.metric or task.metric
     known = [name for name in metrics if name not in _ERRORS]
-    if metric not in known:
-        raise ConfigError(f"task.metric: expected one of {', '.join(known)}, got {metric!r}")
+    require_config(metric in known, "task.metric", f"one of {', '.join(known)}", repr(metric))
     return metric

@@ -23,12 +23,12 @@ from official.xlnet.checkpoints.any_format import load_config
 from official.xlnet.checkpoints.checkpoint_files import (
     CheckpointWriter,
     SavedState,
-    has_records,
     latest_checkpoint,
     newest_checkpoint,
+    recorded_steps,
 )
 from official.xlnet.configs.experiment import XLNetConfig
-from official.xlnet.errors import ConfigError, DivergedError, PreemptedError, StoppedError
+from official.xlnet.errors import DivergedError, PreemptedError, StoppedError, require_config
 from official.xlnet.files.checksums import INPUTS_FILE, check_inputs
 from official.xlnet.files.json_files import read_json
 from official.xlnet.files.locks import require_in_place
@@ -103,7 +103,7 @@ class Loop(tf_keras.callbacks.Callback):
         self._recent: collections.deque[tuple[int, float]] = collections.deque(maxlen=_RECENT + 1)
         self.steps_per_second, self.steps_without, self._preempted = 0.0, 0, False
 
-    # What a subclass defines.
+    # Methods that a subclass must define.
 
     def create_model(self, init_from: str | None) -> TrainableModel:
         """Creates the model, with random weights or the weights of another model."""
@@ -117,10 +117,10 @@ class Loop(tf_keras.callbacks.Callback):
         """{section: keys} that must have the same values as in the run that is resumed."""
         raise NotImplementedError
 
-    # What a subclass may define.
+    # Methods that a subclass may override.
 
     def is_finished(self) -> bool:
-        """Whether no step is left."""
+        """Whether all steps have been run."""
         return self.step >= self._last_step
 
     def begin(self) -> None:
@@ -137,12 +137,12 @@ class Loop(tf_keras.callbacks.Callback):
         )
 
     def scalars(self, metrics: dict[str, float]) -> dict[str, float]:
-        """Returns what TensorBoard shows of a step."""
+        """Returns the scalars of a step for TensorBoard."""
         rate = float(tf.convert_to_tensor(self.state.optimizer.learning_rate))
         return {"loss": metrics["loss"], "learning_rate": rate}
 
     def describe(self, metrics: dict[str, float]) -> str:
-        """Returns what the progress line says of a step."""
+        """Returns the text of the progress line for a step."""
         return f"loss {metrics['loss']:.4f}" if metrics["targets"] else f"no {self.unit}"
 
     def evaluate(self, before: int) -> bool:
@@ -234,15 +234,16 @@ class Loop(tf_keras.callbacks.Callback):
 
         Its own is there if it was killed before the state to resume from was saved.
         """
-        if latest_checkpoint(self.output) is None and not has_records(self.output):
+        if latest_checkpoint(self.output) is None and not recorded_steps(self.output):
             return
         record = os.path.join(self.output, INPUTS_FILE)
         own = {name: value for name, value in inputs.items() if value}
-        if not os.path.exists(record) or read_json(record, dict[str, str]) != own:
-            raise ConfigError(
-                f"{self.output}: expected a directory without a model, or of the same run, got "
-                "another model, which this run would replace; choose another output directory"
-            )
+        require_config(
+            os.path.exists(record) and read_json(record, dict[str, str]) == own,
+            self.output,
+            "a directory without a model, or with the same run",
+            "another model, which this run would replace; choose another output directory",
+        )
 
     def _check_resumable(self) -> None:
         """Raises `ConfigError` if the run in `output` cannot be resumed with `config`."""
@@ -250,12 +251,14 @@ class Loop(tf_keras.callbacks.Callback):
         for section, keys in self.settings_to_keep(saved).items():
             model_directory.check_same(saved, self.config, section, tuple(keys), self.output)
         own = os.path.join(self.output, VOCAB_FILE)
-        if Tokenizer(own).sha256 != Tokenizer(self._vocab).sha256:
-            raise ConfigError(
-                f"vocab: expected the vocabulary of the run in {self.output}, got another one"
-            )
+        require_config(
+            Tokenizer(own).sha256 == Tokenizer(self._vocab).sha256,
+            "vocab",
+            f"the vocabulary of the run in {self.output}",
+            "another one",
+        )
 
-    # What Keras calls.
+    # Callbacks of Keras.
 
     def on_train_batch_begin(self, batch, logs=None):
         self.model.reset_metrics()

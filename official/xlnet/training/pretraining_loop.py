@@ -14,7 +14,7 @@ from official.xlnet.checkpoints.checkpoint_files import SavedState, best_heldout
 from official.xlnet.configs.experiment import XLNetConfig
 from official.xlnet.configs.sections import ObjectiveSections
 from official.xlnet.data.pretraining_dataset import reading_errors
-from official.xlnet.errors import DataError
+from official.xlnet.errors import require_data
 from official.xlnet.modeling.models.xlnet_pretrainer import XLNetPretrainer
 from official.xlnet.runtime.perplexity import perplexity
 from official.xlnet.runtime.progress import interval_passed
@@ -60,7 +60,7 @@ class PretrainingLoop(Loop):
         return {**sections, "training": ("seed",)}
 
     def begin(self) -> None:
-        """Says what the run is about to do, and warns of what cannot be right."""
+        """Logs the plan of the run, and warnings about unusual settings."""
         config, data = self.config, self._data
         replicas = self.strategy.num_replicas_in_sync
         self.log.keep(run_health.plan(config, data.lanes, self._last_step, replicas))
@@ -132,11 +132,12 @@ class PretrainingLoop(Loop):
         with reading_errors(path, "heldout"):
             result = self.model.evaluate(data, steps=num_batches, verbose=0, return_dict=True)
         loss = float(result["loss"])
-        if math.isnan(loss):
-            raise DataError(
-                f"{path}, split heldout: expected windows with targets, or "
-                "training.evaluation_steps=0, got none with a target"
-            )
+        require_data(
+            not math.isnan(loss),
+            f"{path}, split heldout",
+            "windows with targets, or training.evaluation_steps=0",
+            "none with a target",
+        )
         self.log.scalars(self.step, heldout_loss=loss, heldout_perplexity=perplexity(loss))
         is_best = loss < self._best_loss
         self._heldout_loss, self._best_loss = loss, min(self._best_loss, loss)

@@ -15,7 +15,7 @@ from official.xlnet.checkpoints.checkpoint_files import SavedState
 from official.xlnet.configs.training import TrainingConfig
 from official.xlnet.data.lane_schedule import LaneSchedule, Position
 from official.xlnet.data.pretraining_dataset import Records
-from official.xlnet.errors import ConfigError, DataError
+from official.xlnet.errors import ConfigError, require_config, require_data
 from official.xlnet.files.json_files import json_text
 from official.xlnet.files.schema import conform
 
@@ -27,7 +27,7 @@ class Part:
     Attributes:
       records: the data set.
       rows: number of rows.
-      first_id: what is added to the ids of its windows, which differ from those of other parts.
+      first_id: offset of the ids of its windows, so that no two data sets share an id.
       position: the position of its rows at the start; set by `go_to`.
     """
 
@@ -47,11 +47,13 @@ class Part:
         self.position = Position.start(self.rows)
         if saved is not None:
             expected = conform(saved.get("lanes_and_windows"), list[int], where)
-            if self.shape != expected:
-                raise DataError(
-                    f"{self.records.path}: expected the data set that the run started with, with "
-                    f"{expected} lanes and windows per lane, got {self.shape}"
-                )
+            require_data(
+                self.shape == expected,
+                self.records.path,
+                f"the data set that the run started with, with {expected} lanes and windows "
+                "per lane",
+                self.shape,
+            )
             self.position = Position.from_dict(saved["position"]).resized(self.rows)
         self.schedule = LaneSchedule(self.position, self.shape[1])
 
@@ -146,7 +148,7 @@ class RunData:
           saved: checkpoint to resume from, or None for a new run.
 
         Raises:
-          DataError: the checkpoint is of a data set with other lanes.
+          DataError: the checkpoint was made with a data set with other lanes.
         """
         self.start_step = step
         of_each: list[Any] = [None] * len(self.parts)
@@ -192,7 +194,7 @@ class RunData:
     def windows(self, step: int) -> list[int]:
         """Returns the ids of the windows in the batch of a step after `start_step`.
 
-        Ids of a data set are above those of the data sets before it.
+        Ids of a data set follow the ids of the data sets before it.
         """
         steps = step - self.start_step - 1
         return [window for part in self.parts for window in part.windows(steps)]
@@ -223,11 +225,12 @@ def rows_of(shares: Sequence[int], batch_size: int, unit: int) -> list[int]:
       >>> rows_of([3, 1], batch_size=16, unit=2)
       [12, 4]
     """
-    if batch_size < unit * len(shares):
-        raise ConfigError(
-            f"training.batch_size: expected at least {unit * len(shares)}, {unit} rows for each of "
-            f"{len(shares)} data sets, got {batch_size}"
-        )
+    require_config(
+        batch_size >= unit * len(shares),
+        "training.batch_size",
+        f"at least {unit * len(shares)}, {unit} rows for each of {len(shares)} data sets",
+        batch_size,
+    )
     units = np.ones(len(shares), int)
     for _ in range(batch_size // unit - len(shares)):
         units[np.argmin(units / shares)] += 1

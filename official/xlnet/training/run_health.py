@@ -1,4 +1,4 @@
-"""Health of a pre-training run: what it is about to do, whether it learns, and where it breaks.
+"""Health of a pre-training run: its plan, whether it learns, and where it diverges.
 
 Before it starts, a line says what the run will do, and warnings name what is unlikely to be right:
 many passes over the data, a learning rate far from the usual, few prediction targets. During the
@@ -254,7 +254,7 @@ def distribution_of(batches: Iterable[dict[str, tf.Tensor]], vocab_size: int) ->
 
 
 class UnigramBaseline:
-    """Tells whether a pre-training run has learned more than token frequencies.
+    """Checks whether a pre-training run has learned more than token frequencies.
 
     A model learns these first, and its loss stays at the baseline until attention begins to work.
     A learning rate that is too high or too low keeps it there.

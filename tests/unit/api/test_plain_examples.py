@@ -13,9 +13,9 @@ from official.xlnet.api.held_out import folds, held_out
 from official.xlnet.configs.task import TaskConfig
 from official.xlnet.data.examples import TextExample
 from official.xlnet.errors import DataError
-from official.xlnet.tasks.question_answering.settings import QuestionExample
-from official.xlnet.tasks.ranking.settings import RankingExample
-from official.xlnet.tasks.token_classification.settings import TaggedExample
+from official.xlnet.tasks.question_answering import QuestionExample
+from official.xlnet.tasks.ranking import RankingExample
+from official.xlnet.tasks.token_classification import TaggedExample
 
 
 @pytest.mark.parametrize(

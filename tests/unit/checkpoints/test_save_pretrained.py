@@ -118,7 +118,7 @@ def test_weights_that_are_no_finite_numbers_are_refused(tmp_path, vocabulary):
     encoder = tiny_encoder(1, vocab_size=VOCAB_SIZE)
     encoder.mask_embedding.assign(encoder.mask_embedding * np.nan)
     xlnet.save_pretrained(encoder, str(tmp_path / "model"), vocabulary)
-    with pytest.raises(DataError, match="mask_embedding: expected finite numbers"):
+    with pytest.raises(DataError, match=r"mask_embedding.*: expected finite numbers"):
         xlnet.load_encoder(str(tmp_path / "model"))
     with pytest.raises(DataError, match=r"encoder/mask_embedding.*: expected finite numbers"):
         xlnet.convert(str(tmp_path / "model"), str(tmp_path / "hf"), "hf")

@@ -11,10 +11,10 @@ from official.xlnet.configs.task import TaskConfig
 from official.xlnet.data.examples import TextExample
 from official.xlnet.data.reading import Reading
 from official.xlnet.errors import DataError
-from official.xlnet.tasks.multiple_choice.settings import ChoiceExample
-from official.xlnet.tasks.question_answering.settings import QuestionExample
-from official.xlnet.tasks.ranking.settings import RankingExample
-from official.xlnet.tasks.token_classification.settings import TaggedExample
+from official.xlnet.tasks.multiple_choice import ChoiceExample
+from official.xlnet.tasks.question_answering import QuestionExample
+from official.xlnet.tasks.ranking import RankingExample
+from official.xlnet.tasks.token_classification import TaggedExample
 
 
 def read(path, task="classification", strict=False, with_labels=True, **changes):

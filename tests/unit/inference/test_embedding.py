@@ -149,13 +149,13 @@ def test_layer_0_is_the_word_embedding(encoder):
     ("wrong", "message"),
     [
         ({"pooling": "max"}, "pooling: expected one of cls, mean, text_mean, none, got 'max'"),
-        ({"layer": 4}, "layer: expected -4 to 3 for 3 layers, got 4"),
+        ({"layer": 4}, r"layer: expected in \[-4, 3\], got 4"),
         ({"layer": []}, "layer: expected at least one"),
         ({"layer": [1, "x"]}, r"layer.*: expected an integer, got .*'x'"),
-        ({"layer": -5}, "layer: expected -4 to 3 for 3 layers, got -5"),
+        ({"layer": -5}, r"layer: expected in \[-4, 3\], got -5"),
         ({"batch_size": 0}, "batch_size: expected at least 1"),
         ({"max_length": 2}, "input length: expected at least 3"),
-        ({"tokenizer": None}, "tokenizer: expected that of the encoder"),
+        ({"tokenizer": None}, "tokenizer: expected the encoder's tokenizer"),
     ],
 )
 def test_wrong_arguments_are_named(encoder, wrong, message):

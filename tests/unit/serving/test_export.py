@@ -18,7 +18,7 @@ from official.xlnet.serving.factory import create_service, task_service
 from official.xlnet.serving.services.base import Settings
 from official.xlnet.serving.services.pretrained import EncoderService, LanguageModelService
 from official.xlnet.tasks.batching import collate
-from official.xlnet.tasks.ranking.settings import RankingExample
+from official.xlnet.tasks.ranking import RankingExample
 from official.xlnet.tokenization.graph.offsets import OffsetTokenizer
 from official.xlnet.tokenization.graph.tokenizer import GraphTokenizer
 from official.xlnet.tokenization.tokenizer import Tokenizer

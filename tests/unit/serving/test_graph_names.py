@@ -174,7 +174,7 @@ def test_chosen_names_have_to_be_valid_and_as_many_as_the_columns(tmp_path):
 
 @pytest.mark.parametrize("dtype", types_pb2.DataType.values())
 def test_answers_of_every_type_are_arrays_or_a_sentence(dtype):
-    server = endpoint.GrpcEndpoint("localhost:1", "model", "serving_default", 1.0, 0)
+    server = endpoint.connect("localhost:1", "model", timeout_seconds=1.0, retries=0)
     answer = predict_pb2.PredictResponse()
     answer.outputs["label"].dtype = dtype
     answer.outputs["label"].tensor_shape.dim.add(size=0)

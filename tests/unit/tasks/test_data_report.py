@@ -9,7 +9,7 @@ from sklearn import metrics
 from official.xlnet.data.examples import TextExample
 from official.xlnet.tasks.data_report import data_report, report_lines
 from official.xlnet.tasks.reports import write_report
-from official.xlnet.tasks.token_classification.settings import TaggedExample
+from official.xlnet.tasks.token_classification import TaggedExample
 from tests.helpers.served_models import random_task
 
 
@@ -42,7 +42,7 @@ def test_the_report_counts_what_a_person_asks_for(task):
     assert lines == [
         "train       93 examples, 1 of them copies",
         "dev         2 examples; 1 of its texts are in train",
-        "classes     a 63, b 30; f1 is that of a",
+        "classes     a 63, b 30; f1 refers to a",
         "warning     dev has no b",
         f"lengths     median 5 tokens, 99% 23, longest 23; 31 cut at {longest}",
         "texts       2 have line breaks, tabs or runs of spaces, each read as one space; a "

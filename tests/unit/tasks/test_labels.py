@@ -2,7 +2,6 @@
 
 import json
 import random
-import re
 
 import pytest
 from seqeval.metrics.sequence_labeling import get_entities
@@ -13,7 +12,7 @@ from official.xlnet.configs.registry import TASKS
 from official.xlnet.data.examples import TextExample
 from official.xlnet.errors import DataError
 from official.xlnet.tasks.labels import label_index, with_label_type
-from official.xlnet.tasks.token_classification.settings import TaggedExample
+from official.xlnet.tasks.token_classification import TaggedExample
 from official.xlnet.tasks.token_classification.task import entity_tags
 from tests.helpers.served_models import random_task
 
@@ -91,33 +90,6 @@ def test_what_data_sets_write_for_a_missing_label_is_refused(labels, hidden):
         TASKS["classification"].complete(config, examples)
     config.task.labels = tuple(labels)  # Unless it is meant.
     TASKS["classification"].complete(config, examples)
-
-
-@pytest.mark.parametrize(
-    ("rows", "separator"),
-    [
-        (["health|money", "law|money", "health|law"], "|"),
-        (["health; money", "health", "law; money"], ";"),
-        (["health money", "health", "money"], " "),
-        (["heavy rain", "light rain", "light snow", "heavy snow"], None),
-        (["a|b", "c|d"], None),
-    ],
-)
-def test_classes_that_another_character_separates(rows, separator, tmp_path):
-    (tmp_path / "a.tsv").write_text("".join(f"{x}\tb{x}\n" for x in ("label", *rows)))
-    config = config_of("multi_label")
-    examples, _ = read_task(str(tmp_path / "a.tsv"), config.task)
-    if separator is None:
-        TASKS["multi_label"].complete(config, examples)
-        assert len(config.task.labels) == len(rows)
-        return
-    with pytest.raises(DataError, match=f"set task.label_separator to '{re.escape(separator)}'"):
-        TASKS["multi_label"].complete(config, examples)
-    config.task.label_separator = separator
-    examples, _ = read_task(str(tmp_path / "a.tsv"), config.task)
-    TASKS["multi_label"].complete(config, examples)
-    expected = {part.strip() for row in rows for part in row.split(separator)}
-    assert set(config.task.labels) == expected
 
 
 def drawn_tags(rng, scheme, kinds=("-X", "-Y-Z")):

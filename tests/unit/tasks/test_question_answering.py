@@ -9,7 +9,7 @@ import tensorflow as tf
 from official.nlp.tools import squad_evaluate_v1_1, squad_evaluate_v2_0
 
 from official.xlnet.modeling.heads import create_head
-from official.xlnet.tasks.question_answering.settings import QuestionExample
+from official.xlnet.tasks.question_answering import QuestionExample
 from official.xlnet.tasks.question_answering.task import QuestionAnswering, legal_spans
 from official.xlnet.tasks.question_answering.windows import Windows
 from official.xlnet.tokenization.graph.ragged import ragged

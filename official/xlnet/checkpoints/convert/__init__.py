@@ -1,4 +1,4 @@
-"""Conversion of models between our format, Hugging Face's (HF) and that of the TF1 release."""
+"""Conversion of models between our format, Hugging Face's (HF) and the TF1 release's."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from official.xlnet.checkpoints.convert import hf_format, tf1_format
 from official.xlnet.checkpoints.convert.differences import (
     check_convertible,
     differences,
+    readme,
 )
 from official.xlnet.checkpoints.convert.hf_format import HfSource, write_hf
-from official.xlnet.checkpoints.convert.model_card import readme
 from official.xlnet.checkpoints.convert.tf1_format import Tf1Source, write_tf1
 from official.xlnet.checkpoints.convert.variable_map import Source, Weights, variables_of
 from official.xlnet.checkpoints.convert.xlnet_format import XLNetSource, write_variables
 from official.xlnet.configs.experiment import CONFIG_FILE
-from official.xlnet.errors import DataError
+from official.xlnet.errors import DataError, require_data
 from official.xlnet.files.arguments import checks_arguments
 from official.xlnet.files.atomic import new_folder, write_bytes
 from official.xlnet.files.json_files import read_record
@@ -112,8 +112,7 @@ def open_source(path: str) -> Source:
                 pieces = num_pieces(source.vocab_file)
                 source.config.model.fit_vocabulary(pieces, source.vocab_file)
             return source
-    if not os.path.isdir(path):
-        raise DataError(f"{path!r}: expected the directory of a model, got none")
+    require_data(os.path.isdir(path), repr(path), "the directory of a model", "none")
     raise DataError(
         f"{path!r}: no model found: expected {CONFIG_FILE} (ours), {tf1_format.CONFIG_FILE} "
         f"(TF1 release) or {hf_format.CONFIG_FILE} (HF)"

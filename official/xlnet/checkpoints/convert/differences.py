@@ -1,6 +1,9 @@
-"""Settings that other checkpoint formats do not have: refused, or described for the user."""
+"""Settings that other formats do not have: refused, or described, also in a model card."""
 
 from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 from official.xlnet.checkpoints.convert.variable_map import rows_of
 from official.xlnet.configs.experiment import XLNetConfig
@@ -8,6 +11,10 @@ from official.xlnet.configs.registry import FORMATS
 from official.xlnet.configs.validation import require
 
 _NAMES = {"hf": "HF", "tf1": "the TF1 release"}
+
+
+# What HF's hub reads; whoever publishes the model chooses the license.
+_FRONT_MATTER = "---\nlibrary_name: transformers\nlicense:\ntags:\n- xlnet\n---\n\n"
 
 
 def check_convertible(config: XLNetConfig) -> None:
@@ -31,10 +38,14 @@ def check_convertible(config: XLNetConfig) -> None:
             "last, first or mean, as in every other format",
             config.task.summary,
         ),
+        (
+            config.task.name not in FORMATS.names() or config.task.answer_module == "summary",
+            "task.answer_module",
+            "summary, as in every other format",
+            config.task.answer_module,
+        ),
     ):
         require(holds, key, expected, got)
-    if config.task.name in FORMATS.names():
-        FORMATS[config.task.name].check(config.task)
 
 
 def differences(config: XLNetConfig, to: str, added_tokens: tuple[str, ...] = ()) -> list[str]:
@@ -98,7 +109,8 @@ def _of_task(config: XLNetConfig, to: str) -> list[str]:
             len(task.orders(number)) > 1
         ),
         f"task.text_columns: {name} takes at most two texts, this model {number}": number > 2,
-        **dict.fromkeys(head.differences(task, name), True),
+        f"task.null_threshold: {name} does not store it; there is no answer if the log odds exceed "
+        f"{task.null_threshold:g}": bool(task.null_threshold),
         f"task.truncation_side: {name} truncates texts on the right": (
             is_tf1 and task.truncation_side == "left"
         ),
@@ -107,3 +119,31 @@ def _of_task(config: XLNetConfig, to: str) -> list[str]:
         ),
     }
     return [sentence for sentence, holds in sentences.items() if holds]
+
+
+def readme(to: str, config: XLNetConfig, metrics: Mapping[str, Any], found: Sequence[str]) -> str:
+    """Returns the text of a README; empty if there is nothing to say.
+
+    Args:
+      to: output format, one of `CHECKPOINT_FORMS`.
+      config: configuration of the model.
+      metrics: of the task, on the data that its checkpoint was chosen by.
+      found: a sentence for each difference from its source.
+    """
+    text = ""
+    if found:
+        lines = "\n".join(f"- {sentence}." for sentence in found)
+        text = f"This model differs from its source:\n\n{lines}\n"
+    if to != "hf":
+        return text and f"Converted by `xlnet convert`. {text}"
+    model, task = config.model, config.task
+    kind = f"fine-tuned for {task.name.replace('_', ' ')}" if task.name else "pre-trained"
+    card = (
+        f"{_FRONT_MATTER}# XLNet, {kind}\n\n{model.num_layers} layers of width {model.d_model}, "
+        f"{model.num_parameters / 1e6:.1f} million parameters. Converted by `xlnet convert`.\n"
+    )
+    numbers = {name: x for name, x in metrics.items() if isinstance(x, float)}
+    if numbers:
+        rows = "\n".join(f"| {name} | {value:.4g} |" for name, value in numbers.items())
+        card += f"\n| metric on the dev set | |\n|---|---|\n{rows}\n"
+    return card + (text and f"\n{text}")

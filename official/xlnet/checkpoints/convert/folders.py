@@ -8,7 +8,7 @@ from typing import Any
 from official.xlnet.checkpoints.convert.variable_map import Source
 from official.xlnet.configs.experiment import XLNetConfig
 from official.xlnet.configs.model import ModelConfig
-from official.xlnet.errors import ConfigError, DataError
+from official.xlnet.errors import require_config, require_data
 from official.xlnet.files.schema import conform
 
 # Key of `objective.kind` in other formats, which have no name for it; without it, `permutation`.
@@ -67,11 +67,12 @@ def check_head_size(model: ModelConfig, tree: dict[str, Any], path: str) -> None
       path: path of its file, for the message.
     """
     d_head = value_of(tree, "d_head", path, int, default=model.d_head if model.num_heads else 0)
-    if d_head * model.num_heads != model.d_model:
-        raise ConfigError(
-            f"{path}: d_head: expected d_model / n_head = {model.d_model} / {model.num_heads}, "
-            f"got {d_head}"
-        )
+    require_config(
+        d_head * model.num_heads == model.d_model,
+        f"{path}: d_head",
+        f"d_model / n_head = {model.d_model} / {model.num_heads}",
+        d_head,
+    )
 
 
 def num_labels(source: Source, name: str, letters: str) -> int:
@@ -86,11 +87,12 @@ def num_labels(source: Source, name: str, letters: str) -> int:
       DataError: it has other dimensions, or no labels.
     """
     shape = source.shapes[name]
-    if len(shape) != len(letters) or not shape[letters.index("C")]:
-        raise DataError(
-            f"{source.path}: variable {name!r}: expected {len(letters)} dimensions and at least "
-            f"one label, got the shape {list(shape)}"
-        )
+    require_data(
+        len(shape) == len(letters) and shape[letters.index("C")] > 0,
+        f"{source.path}: variable {name!r}",
+        f"{len(letters)} dimensions and at least one label",
+        f"the shape {list(shape)}",
+    )
     return shape[letters.index("C")]
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import ClassVar
 
 from official.xlnet.checkpoints.convert.variable_map import Row, row
-from official.xlnet.configs.task import TaskConfig
 
 
 class HeadFormat:
@@ -36,20 +35,6 @@ class HeadFormat:
     def logits(cls) -> Row:
         """Returns the variable that the head is recognized by."""
         return next(each for each in cls.rows if each.xlnet.name.endswith("logits/kernel"))
-
-    @classmethod
-    def check(cls, task: TaskConfig) -> None:
-        """Raises `ConfigError` if no other format has the head with these settings."""
-
-    @classmethod
-    def differences(cls, task: TaskConfig, to: str) -> list[str]:
-        """Returns a sentence for each setting that a format does not have.
-
-        Args:
-          task: settings of the task.
-          to: what the format is called in a sentence.
-        """
-        return []
 
 
 def dense(ours: str, shape: str, tf1: str | None, hf: str, bias: bool = True) -> tuple[Row, ...]:

@@ -35,7 +35,7 @@ from official.xlnet.configs.experiment import XLNetConfig
 from official.xlnet.configs.model import ModelConfig
 from official.xlnet.configs.registry import FORMATS
 from official.xlnet.configs.validation import require_one_of
-from official.xlnet.errors import ConfigError, DataError
+from official.xlnet.errors import DataError, require_config, require_data
 from official.xlnet.files import file_system
 from official.xlnet.files.json_files import read_json, write_json
 from official.xlnet.files.schema import conform, shown
@@ -222,11 +222,12 @@ class HfSource:
             names = value_of(tree, "id2label", path, dict, default={})
             numbers = list(map(str, range(num_labels(self, logits.name, logits.shape))))
             are_labels = all(isinstance(label, str | int) for label in names.values())
-            if names and (names.keys() != {*numbers} or not are_labels):
-                raise DataError(
-                    f"{path}: id2label: expected a label for each of the {len(numbers)} outputs, "
-                    f"got {shown(names)}"
-                )
+            require_data(
+                not names or (names.keys() == {*numbers} and are_labels),
+                f"{path}: id2label",
+                f"a label for each of the {len(numbers)} outputs",
+                shown(names),
+            )
             task.labels = tuple(str(names.get(number, number)) for number in numbers)
 
     def _kind_of_head(self, tree: dict[str, Any]) -> str:
@@ -234,8 +235,7 @@ class HfSource:
         heads = {name: FORMATS[name] for name in FORMATS.names()}
         heads = {k: head for k, head in heads.items() if head.logits().hf.name in self.shapes}
         kernels = sorted({head.logits().hf.name for head in heads.values()})
-        if len(kernels) > 1:
-            raise DataError(f"{self.path}: expected one head, got {' and '.join(kernels)}")
+        require_data(len(kernels) <= 1, self.path, "one head", " and ".join(kernels))
         architectures = value_of(tree, "architectures", CONFIG_FILE, list, default=[])
 
         number = next(iter(self.shapes[kernels[0]]), 0) if kernels else 0
@@ -306,7 +306,7 @@ def write_hf(folder: str, weights: Weights, vocab_file: str) -> None:
     write_json(os.path.join(folder, CONFIG_FILE), tree, indent=2)
     tokenizer = {
         **of_tokenizer,
-        # Without it, the tokenizers of transformers 5 give no segments, and those of 4 do.
+        # Without it, the tokenizers of transformers 5 return no segments; transformers 4 does.
         "model_input_names": ["input_ids", *[_SEGMENTS] * config.model.segments, "attention_mask"],
         **settings_under(_TOKENIZER_SETTINGS, config),
     }
@@ -370,15 +370,15 @@ def _warn_once(sentence: str) -> None:
 def _check_supported(tree: dict[str, Any], path: str) -> None:
     """Raises `ConfigError` if the configuration uses a feature of HF that ours lacks."""
     for key, supported in (
-        ("model_type", ("xlnet",)),
-        ("layer_norm_eps", (_LAYER_NORM_EPSILON,)),
-        ("summary_use_proj", (True,)),
-        ("summary_activation", ("tanh",)),
-        ("same_length", (False,)),
+        ("model_type", "xlnet"),
+        ("layer_norm_eps", _LAYER_NORM_EPSILON),
+        ("summary_use_proj", True),
+        ("summary_activation", "tanh"),
+        ("same_length", False),
     ):
         value = tree.get(key)
-        if value is not None and value not in supported:
-            raise ConfigError(f"{path}: {key}: expected {supported[0]!r}, got {value!r}")
+        is_supported = value is None or value == supported
+        require_config(is_supported, f"{path}: {key}", repr(supported), repr(value))
 
 
 def _open_files(path: str) -> list[_SafetensorsFile | TorchFile]:
@@ -392,7 +392,8 @@ def _open_files(path: str) -> list[_SafetensorsFile | TorchFile]:
             names = conform(found, dict[str, str], f"{where}: weight_map")
             shards = sorted(set(names.values()))
             for shard in shards:
-                if shard not in os.listdir(path):
-                    raise DataError(f"{where}: expected names of files beside it, got {shard!r}")
+                require_data(
+                    shard in os.listdir(path), where, "names of files beside it", repr(shard)
+                )
             return [opened(os.path.join(path, shard)) for shard in shards]
     raise DataError(f"{path}: expected {' or '.join(WEIGHTS_FILES)} or an index of its shards")

@@ -28,7 +28,7 @@ from official.xlnet.checkpoints.convert.variable_map import Weights, finite_floa
 from official.xlnet.configs.experiment import XLNetConfig
 from official.xlnet.configs.registry import FORMATS
 from official.xlnet.configs.validation import require_one_of
-from official.xlnet.errors import ConfigError, DataError
+from official.xlnet.errors import require_config, require_data
 from official.xlnet.files.atomic import write_bytes
 from official.xlnet.files.json_files import read_json, write_json
 from official.xlnet.files.staging import plain_folder
@@ -133,13 +133,14 @@ def write_tf1(folder: str, weights: Weights, vocab_file: str) -> None:
       ConfigError: the format cannot represent the configuration.
     """
     model = weights.config.model
-    if model.activation not in _ACTIVATIONS:
-        raise ConfigError(
-            f"model.activation: expected one of {', '.join(_ACTIVATIONS)}, which the TF1 release "
-            f"supports, got {model.activation!r}; if the model was trained with the tanh "
-            "approximation (as were the published models, despite `gelu` in HF's config.json), "
-            "pass --set=model.activation=gelu"
-        )
+    require_config(
+        model.activation in _ACTIVATIONS,
+        "model.activation",
+        f"one of {', '.join(_ACTIVATIONS)}, which the TF1 release supports",
+        f"{model.activation!r}; if the model was trained with the tanh approximation (as were "
+        "the published models, despite `gelu` in HF's config.json), pass "
+        "--set=model.activation=gelu",
+    )
     write_bytes(os.path.join(folder, VOCAB_FILE), without_tokens(read_vocabulary(vocab_file)))
     tree = {
         **settings_under(_SETTINGS, weights.config),
@@ -182,6 +183,10 @@ def _find_checkpoint(path: str) -> str:
     ]
     release, latest = os.path.join(path, CHECKPOINT), latest_checkpoint(path)
     known = [prefix for prefix in (release, latest) if prefix in prefixes] or prefixes
-    if len(prefixes) != 1 and known is prefixes:
-        raise DataError(f"{path}: expected {CHECKPOINT}.index, got {len(prefixes)} other indices")
+    require_data(
+        len(prefixes) == 1 or known is not prefixes,
+        path,
+        f"{CHECKPOINT}.index",
+        f"{len(prefixes)} other indices",
+    )
     return known[0]

@@ -21,7 +21,7 @@ import numpy as np
 
 from official.xlnet.configs.experiment import XLNetConfig
 from official.xlnet.configs.registry import FORMATS
-from official.xlnet.errors import DataError
+from official.xlnet.errors import DataError, require_data
 
 
 class Source(Protocol):
@@ -145,15 +145,15 @@ def finite_floats(value: np.ndarray, where: str) -> np.ndarray:
       where: its file and name, for the message.
 
     Raises:
-      DataError: it is of another type, or has values that are no finite numbers in float32.
+      DataError: it has another type, or values that are NaN or infinite in float32.
     """
     value = np.asarray(value)
-    if value.dtype.name not in _FLOATS:
-        raise DataError(f"{where}: expected floating point numbers, got {value.dtype}")
+    require_data(value.dtype.name in _FLOATS, where, "floating point numbers", value.dtype)
     with np.errstate(over="ignore"):
         value = value.astype(np.float32, copy=False)
-    if not np.isfinite(value).all():
-        raise DataError(f"{where}: expected finite numbers in float32, got NaN or infinity")
+    require_data(
+        bool(np.isfinite(value).all()), where, "finite numbers in float32", "NaN or infinity"
+    )
     return value
 
 
@@ -219,11 +219,12 @@ class Weights:
         self.left_over = sorted(set(source.shapes) - used)
         of_layers = {_NUMBER.sub("0", name) for name in used}
         for name in self.left_over:
-            if _NUMBER.sub("0", name) in of_layers:
-                raise DataError(
-                    f"{source.path}: expected {source.config.model.num_layers} layers, as in its "
-                    f"configuration, got also a variable {name!r}"
-                )
+            require_data(
+                _NUMBER.sub("0", name) not in of_layers,
+                source.path,
+                f"{source.config.model.num_layers} layers, as in its configuration",
+                f"also a variable {name!r}",
+            )
 
     def read(self, ours: str) -> np.ndarray:
         """Returns the value of a variable, by our name and in our shape, as float32."""

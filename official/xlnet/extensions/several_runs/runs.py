@@ -26,7 +26,7 @@ from official.xlnet.checkpoints.any_format import load_tokenizer
 from official.xlnet.configs.experiment import CONFIG_FILE, XLNetConfig
 from official.xlnet.configs.registry import SEVERAL_RUNS, TASKS
 from official.xlnet.data.examples import Example
-from official.xlnet.errors import ConfigError, DivergedError
+from official.xlnet.errors import DivergedError, require_config
 from official.xlnet.files.checksums import INPUTS_FILE, check_inputs
 from official.xlnet.files.json_files import read_json, write_json
 from official.xlnet.files.locks import only_writer
@@ -79,16 +79,21 @@ class Runs:
         """
         output = os.path.dirname(self._path)
         if not os.path.exists(self._path):
-            if os.path.exists(os.path.join(output, CONFIG_FILE)):
-                raise ConfigError(f"{output}: expected {kind} or nothing, got a model directory")
+            require_config(
+                not os.path.exists(os.path.join(output, CONFIG_FILE)),
+                output,
+                f"{kind} or nothing",
+                "a model directory",
+            )
             return
         saved = conform(read_json(self._path), RunsFile, self._path)
         begun_with = XLNetConfig.from_dict(saved.config, self._path)
-        if _as_json(begun_with) != _as_json(self._config):
-            raise ConfigError(
-                f"{output}: expected the configuration of its earlier runs, got another one; "
-                "choose another directory"
-            )
+        require_config(
+            _as_json(begun_with) == _as_json(self._config),
+            output,
+            "the configuration of its earlier runs",
+            "another one; choose another directory",
+        )
         self.finished = saved.runs
 
     def write(self) -> None:

@@ -101,8 +101,6 @@ def search_settings(
         if runs.writes:
             _write_recipe(recipe, candidate_config(config, best), run)
             _write_picture(os.path.join(output, "search.png"), runs.finished)
-            for line in _table(runs.finished, best):
-                Progress(sys.stderr).keep(line)
         return {
             **run["metrics"],
             "learning_rate": run["learning_rate"],
@@ -128,18 +126,15 @@ def successive_halving(num_candidates: int, value: Callable[[int, int], float]) 
       >>> successive_halving(9, lambda candidate, share: candidate / share)
       [8, 0]
     """
-    rounds = 1
-    while rounds < _MOST_ROUNDS and num_candidates >= _KEPT**rounds:
-        rounds += 1
+    rounds = sum(num_candidates >= _KEPT**number for number in range(_MOST_ROUNDS))
     left = list(range(num_candidates))
     for number in range(rounds):
         share = _KEPT ** (rounds - 1 - number)
         values = {candidate: value(candidate, share) for candidate in left}
         if share > 1:
-            left.sort(key=lambda candidate: -values[candidate])
-            left = left[: math.ceil(len(left) / _KEPT)]
-            if 0 not in left:
-                left.append(0)
+            best_first = sorted(left, key=lambda candidate: -values[candidate])
+            best = best_first[: math.ceil(len(left) / _KEPT)]
+            left = best if 0 in best else [*best, 0]
     return left
 
 
@@ -147,7 +142,7 @@ def candidate_config(config: XLNetConfig, candidate: int, share: int = 1) -> XLN
     """The configuration of a candidate for 1/`share` of its length.
 
     Learning rates and lengths of a Halton sequence, spread evenly on a logarithmic scale around
-    those of `config`; candidate 0 has its own.
+    the values in `config`; candidate 0 has exactly these.
     """
     from scipy.stats import qmc
 
@@ -165,38 +160,6 @@ def candidate_config(config: XLNetConfig, candidate: int, share: int = 1) -> XLN
     training.warmup_steps = min(training.num_steps, round(training.warmup_steps * length_factor))
     training.checkpoint_steps = max(1, round(training.checkpoint_steps * length_factor))
     return own
-
-
-def _table(runs: Sequence[Run], best: int) -> list[str]:
-    """Lines of a Markdown table of the candidates, with a column for each share of the length.
-
-    Args:
-      runs: the finished runs, as in `search.json`.
-      best: number of the best candidate.
-    """
-    shares = sorted({run["share"] for run in runs}, reverse=True)
-    head = ["candidate", "learning rate", "length", *(f"1/{share}" for share in shares)]
-    rows = [head, ["---"] * len(head)]
-    for candidate in sorted({run["candidate"] for run in runs}):
-        own = {run["share"]: run for run in runs if run["candidate"] == candidate}
-        share, run = min(own.items())
-        name = f"{candidate} (best)" if candidate == best else str(candidate)
-        values = [_value(own.get(share)) for share in shares]
-        rows.append([name, f"{run['learning_rate']:.2g}", _length(run, share), *values])
-    return [f"| {' | '.join(row)} |" for row in rows]
-
-
-def _length(run: Run, share: int) -> str:
-    """The full length of a candidate whose `run` had 1/`share` of it."""
-    if run["epochs"]:
-        return f"{run['epochs'] * share:.3g} epochs"
-    return f"{run['num_steps'] * share:,} steps"
-
-
-def _value(run: Run | None) -> str:
-    if run is None:
-        return ""
-    return f"{run['metrics'][run['metric']]:.4f}" if run["metric"] else "diverged"
 
 
 def _write_picture(path: str, runs: Sequence[Run]) -> None:

@@ -3,20 +3,51 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 
 import numpy as np
 import tensorflow as tf
 
 from official.xlnet.configs.validation import require
+from official.xlnet.errors import require_data
 from official.xlnet.inference.network.length_buckets import Buckets, Tensors
 from official.xlnet.modeling.models.xlnet_task_model import XLNetTaskModel
 from official.xlnet.modeling.networks import Encoder
-from official.xlnet.modeling.networks.sequences import read_sequences
+from official.xlnet.modeling.networks.encoder_inputs import read_sequences
 from official.xlnet.modeling.networks.stored_encoder import stored_encoder
 from official.xlnet.modeling.networks.xlnet_encoder import XLNetEncoder
 from official.xlnet.modeling.objectives.permutation_sampling import causal_order
 from official.xlnet.modeling.ops.shapes import sizes
+
+Outputs = TypeVar("Outputs")
+
+
+def finite(outputs: Outputs) -> Outputs:
+    """Returns the outputs of a model unchanged.
+
+    Weights are checked when they are loaded; large finite ones can still overflow in between.
+
+    Args:
+      outputs: a tensor or array, or any nest of them.
+
+    Raises:
+      DataError: one of them has NaN or infinity.
+
+    Example:
+      >>> finite(np.array([1.0, np.nan]))
+      Traceback (most recent call last):
+      official.xlnet.errors.DataError: outputs of the model: expected finite numbers, got NaN or …
+    """
+    for output in tf.nest.flatten(outputs):
+        values = np.asarray(output)
+        require_data(
+            not np.issubdtype(values.dtype, np.floating) or bool(np.isfinite(values).all()),
+            "outputs of the model",
+            "finite numbers",
+            "NaN or infinity: its activations overflow, as after a training run that "
+            "diverged; take an earlier checkpoint",
+        )
+    return outputs
 
 
 class InferenceOutputs(NamedTuple):
@@ -45,7 +76,7 @@ class InferenceEncoder(tf.Module):
       num_layers: layers to compute, from the first on; by default all of them.
 
     Attributes:
-      is_stored: whether the weights are copied, those of XLNet.
+      is_stored: whether the weights are copied, as with XLNet.
       embedding: the word embedding [V, D] of XLNet, a `StoredMatrix`.
 
     Raises:
@@ -99,17 +130,23 @@ class InferenceEncoder(tf.Module):
         Args:
           token_ids: int32 [B, T], T static and at most `max_length`.
           is_padding: bool [B, T].
-          segment_ids: int32 [B, T]; by default all tokens are of segment 0.
+          segment_ids: int32 [B, T]; by default all tokens are in segment 0.
           memory: [L, B, mem_len, D], the memory of the window before.
-          memory_length: int32 [B], how many of its last columns are of the same document.
+          memory_length: int32 [B], how many of its last columns belong to the same document.
           last_only: whether only the last row is wanted.
           layers: layers whose vectors are wanted side by side, from 0; by default the last one.
 
         Returns:
           Vectors [B, T, D], [B, 1, D] with `last_only`; and the memory, except with `layers`.
         """
-        order_BT = causal_order(*sizes(token_ids)) if self._is_causal else None
-        inputs = self._inputs(token_ids, is_padding, segment_ids, order_BT, memory, memory_length)
+        inputs = {
+            "token_ids": token_ids,
+            "is_padding": is_padding,
+            "segment_ids": tf.zeros_like(token_ids) if segment_ids is None else segment_ids,
+            "order": causal_order(*sizes(token_ids)) if self._is_causal else None,
+            "memory": memory,
+            "memory_length": memory_length,
+        }
         if self.is_stored and not layers:
             outputs = self._call(inputs, num_content=1 if last_only else None)
             return InferenceOutputs(outputs["content"], outputs.get("memory"))
@@ -140,24 +177,18 @@ class InferenceEncoder(tf.Module):
         Returns:
           Vectors [B, P, D]; and the memory.
         """
-        order_BT = order + tf.zeros_like(token_ids)
-        inputs = self._inputs(token_ids, is_padding, None, order_BT, memory, memory_length)
         if target_positions is None:
             target_positions = last_positions(token_ids.shape[1], token_ids.shape[1])
-        outputs = self._call(inputs | {"target_positions": target_positions}, num_content=0)
-        return InferenceOutputs(outputs["query"], outputs.get("memory"))
-
-    def _inputs(self, token_ids, is_padding, segment_ids, order, memory, memory_length):
-        if segment_ids is None:
-            segment_ids = tf.zeros_like(token_ids)
-        return {
+        inputs = {
             "token_ids": token_ids,
             "is_padding": is_padding,
-            "segment_ids": segment_ids,
-            "order": order,
+            "order": order + tf.zeros_like(token_ids),
+            "target_positions": target_positions,
             "memory": memory,
             "memory_length": memory_length,
         }
+        outputs = self._call(inputs, num_content=0)
+        return InferenceOutputs(outputs["query"], outputs.get("memory"))
 
 
 def last_positions(number: int, num_tokens: int) -> tf.Tensor:

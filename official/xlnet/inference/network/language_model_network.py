@@ -57,7 +57,7 @@ class LanguageModelNetwork(tf.Module):
           token_ids: int32 [B, T].
           is_padding: bool [B, T]; padding is on the left or on the right.
           previous: int32 [B], for a causal model the token before each row; by default `<eod>`.
-          memory: see `InferenceEncoder`; of a causal model, that of the tokens before `previous`.
+          memory: see `InferenceEncoder`; with a causal model, of the tokens before `previous`.
           memory_length: see `InferenceEncoder`.
 
         Returns:

@@ -69,7 +69,7 @@ class StackedDepth(tf_keras.layers.Layer):
     """
 
     def __init__(self, **kwargs):
-        # Whatever the network computes in, the rows pass through unchanged.
+        # Rows pass through unchanged in any precision.
         super().__init__(autocast=False, **{**kwargs, "dtype": tf.float32})
 
     @classmethod

@@ -10,10 +10,10 @@ import tf_keras
 
 from official.xlnet.configs.registry import HEADS
 from official.xlnet.configs.sections import HeadSections
-from official.xlnet.errors import ConfigError
+from official.xlnet.errors import require_config
 from official.xlnet.modeling.ops.initializers import normal
 
-MASKED = -1e30  # Score of what is left out, under a softmax or in a maximum.
+MASKED = -1e30  # Score of masked elements, in a softmax or a maximum.
 
 
 class Head(tf_keras.layers.Layer):
@@ -88,9 +88,6 @@ class Head(tf_keras.layers.Layer):
             with tf.name_scope(name):
                 getattr(self, name).build([None, width])
 
-    def get_config(self):
-        return {**super().get_config(), "config": self.config.as_dict()}
-
 
 CreateHead = TypeVar("CreateHead", bound=Callable[..., Head])
 
@@ -120,6 +117,7 @@ def num_classes(config: HeadSections) -> int:
     Raises:
       ConfigError: `task.labels` is empty.
     """
-    if not config.task.labels:
-        raise ConfigError(f"task.labels: expected the classes of {config.task.name}, got none")
+    require_config(
+        bool(config.task.labels), "task.labels", f"the classes of {config.task.name}", "none"
+    )
     return len(config.task.labels)

@@ -9,7 +9,7 @@ from official.xlnet.configs.model import ModelConfig
 from official.xlnet.modeling.heads.base import MASKED
 from official.xlnet.modeling.kernels.matrix_products import from_heads, to_heads
 from official.xlnet.modeling.kernels.stateless_dropout import dropout
-from official.xlnet.modeling.ops.initializers import normal
+from official.xlnet.modeling.ops.initializers import build_layers, normal
 
 
 class SequenceSummary(tf_keras.layers.Layer):
@@ -39,21 +39,18 @@ class SequenceSummary(tf_keras.layers.Layer):
 
     def build(self, input_shape):
         model = self.model
-        with tf.name_scope("projection"):
-            self.projection.build([None, model.d_model])
+        build_layers(self.projection, input_shape=[None, model.d_model])
         if self.kind == "attn":
 
-            def weight(name, shape):
+            def weight(name, *shape):
                 return self.add_weight(name, shape, initializer=normal(model.init_std))
 
-            kernel = [model.d_model, model.num_heads, model.d_head]
-            self.query = weight("query", [model.d_model])
-            self.query_kernel, self.key_kernel = (
-                weight("q_kernel", kernel),
-                weight("k_kernel", kernel),
-            )
-            self.value_kernel = weight("v_kernel", kernel)
-            self.output_kernel = weight("o_kernel", kernel)
+            kernel = model.d_model, model.num_heads, model.d_head
+            self.query = weight("query", model.d_model)
+            self.query_kernel = weight("q_kernel", *kernel)
+            self.key_kernel = weight("k_kernel", *kernel)
+            self.value_kernel = weight("v_kernel", *kernel)
+            self.output_kernel = weight("o_kernel", *kernel)
         super().build(input_shape)
 
     def call(
@@ -90,6 +87,3 @@ class SequenceSummary(tf_keras.layers.Layer):
         scores_XNT = tf.where(is_padding_XT[:, None], MASKED, scores_XNT)
         attended_XNH = tf.einsum("xnt,xnth->xnh", tf.nn.softmax(scores_XNT), value_XNTH)
         return from_heads(attended_XNH[:, :, None], self.output_kernel)[:, 0]
-
-    def get_config(self):
-        return {**super().get_config(), "model": self.model.as_dict(), "kind": self.kind}

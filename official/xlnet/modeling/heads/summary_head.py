@@ -71,9 +71,6 @@ class SummaryHead(Head):
         total_UD = tf.reduce_sum(summary_USD * weight_US1, axis=1)
         return tf.math.divide_no_nan(total_UD, tf.reduce_sum(weight_US1, axis=1))
 
-    def get_config(self):
-        return {**super().get_config(), "num_logits": self.num_logits}
-
 
 class SequenceScoreHead(SummaryHead):
     """Scores each of S sequences: w · summary + b, float32 [U, S]. Subclasses have the loss.

@@ -148,5 +148,5 @@ def _from_keys(shift: Distances | None, score_BNQK, positions_BQ):
 
 
 def _is_different(rows: Rows, keys: Keys) -> tf.Tensor:
-    """Whether row and key are of different segments, bool [B, 1, Q, K]."""
+    """Whether row and key are in different segments, bool [B, 1, Q, K]."""
     return (rows.segment_ids[:, :, None] != keys.segment_ids[:, None, :])[:, None]

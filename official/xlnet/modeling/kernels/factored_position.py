@@ -1,6 +1,6 @@
 """Relative positions without a relative shift: the sinusoids of a distance as products.
 
-By the addition theorems, with ω a frequency, i the position of a row and j that of a key,
+By the addition theorems, with ω a frequency, i the position of a row and j the position of a key,
 
     sin(ω(i - j)) = sin(ωi) cos(ωj) - cos(ωi) sin(ωj)
     cos(ω(i - j)) = cos(ωi) cos(ωj) + sin(ωi) sin(ωj)

@@ -29,7 +29,7 @@ _type = tf.float32
 def products_in(name: str) -> Iterator[None]:
     """Context manager: graphs traced inside round float32 operands of matrix products to a type.
 
-    The type is that of the whole process: models of other threads compute with it, too. A model
+    The type applies to the whole process: models of other threads compute with it, too. A model
     that was called before keeps the type of its first call.
 
     Args:
@@ -62,7 +62,7 @@ def multiply(
     to another one.
 
     Args:
-      a: the left operand; its dtype is that of the result.
+      a: the left operand; the result has its dtype.
       b: the right operand, which may be stored in fewer bytes.
       product: `tf.matmul`, `tf.tensordot` or `tf.einsum` with its equation.
       **how: further arguments of `product`.

@@ -43,7 +43,7 @@ def compiled(function: Callable, *static: Hashable) -> Callable:
         return tf.function(bound, jit_compile=True, autograph=False)
 
     def call(*tensors):
-        # All sizes but that of the first axis, the batch.
+        # All sizes but the first, the batch.
         are_static = all(x.shape[1:].is_fully_defined() for x in tf.nest.flatten(tensors))
         if tf.executing_eagerly() or not are_static:
             return bound(*tensors)

@@ -94,9 +94,6 @@ class FeedForward(tf_keras.layers.Layer):
         outer_BXD = product(inner_BXF, kernels[1])
         return tf.nn.bias_add(outer_BXD, self.outer_bias)
 
-    def compute_output_shape(self, input_shape):
-        return tf.TensorShape(input_shape)
-
     def get_config(self):
         return {
             **super().get_config(),

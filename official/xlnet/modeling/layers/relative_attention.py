@@ -238,9 +238,6 @@ class TwoStreamRelativeAttention(LegacyLayer):
         )
         return AttentionWeights(*(tf.cast(weight, self.compute_dtype) for weight in weights))
 
-    def compute_output_shape(self, input_shape):
-        return tf.TensorShape(input_shape)
-
     def get_config(self):
         return {
             **super().get_config(),

@@ -61,9 +61,6 @@ class RelativeSegmentEncoding(LegacyLayer):
         kernel: Callable = fused if training else functools.partial
         return kernel(segment_term, self.d_head)(query, tf.cast(bias, query.dtype), different_NH)
 
-    def compute_output_shape(self, input_shape):
-        return tf.TensorShape(input_shape)[:3]
-
     def load_own_variables(self, store):
         # In `.keras` files of version 0.1 the variable is in the attention layer alone, which
         # shares it.

@@ -18,6 +18,7 @@ from official.xlnet.modeling.layers.relative_attention import (
     TwoStreamRelativeAttention,
 )
 from official.xlnet.modeling.layers.relative_position import Sinusoids
+from official.xlnet.modeling.ops.initializers import build_layers
 from official.xlnet.modeling.ops.legacy_keras import LegacyLayer
 from official.xlnet.modeling.ops.visibility import TwoStreamMask
 
@@ -72,9 +73,6 @@ class ResidualNorm(tf_keras.layers.Layer):
             normalize = fused(_normalize, row_sums, self.dropout)
         gamma_D, beta_D = tf.convert_to_tensor(self.gamma), tf.convert_to_tensor(self.beta)
         return normalize(hidden_states, change, gamma_D, beta_D, seed)
-
-    def compute_output_shape(self, input_shape):
-        return tf.TensorShape(input_shape)
 
     def get_config(self):
         return {**super().get_config(), "dropout": self.dropout}
@@ -176,14 +174,10 @@ class XLNetBlock(LegacyLayer):
         self.feed_forward_norm = ResidualNorm(dropout, dtype=policy, name="feed_forward_norm")
 
     def build(self, input_shape):
-        for layer in (
-            self.attention,
-            self.attention_norm,
-            self.feed_forward,
-            self.feed_forward_norm,
-        ):
-            with tf.name_scope(layer.name):
-                layer.build(input_shape)
+        build_layers(
+            *(self.attention, self.attention_norm, self.feed_forward, self.feed_forward_norm),
+            input_shape=input_shape,
+        )
         super().build(input_shape)
 
     def call(
@@ -232,9 +226,6 @@ class XLNetBlock(LegacyLayer):
             hidden_states, changed, training=training, dropout_seed=seed_of(FEED_FORWARD_NORM)
         )
         return hidden_states if extra is None else (hidden_states, extra)
-
-    def compute_output_shape(self, input_shape):
-        return tf.TensorShape(input_shape)
 
     def get_config(self):
         return {**super().get_config(), **self.settings}

@@ -1,4 +1,4 @@
-"""What Keras' `fit` would ignore, or answer by an error of its own, in a sentence."""
+"""Validates arguments of `fit` that Keras ignores, or rejects without saying why."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import numpy as np
 import tensorflow as tf
 import tf_keras
 
-from official.xlnet.errors import ConfigError
+from official.xlnet.errors import require_config
 from official.xlnet.modeling.ops.legacy_keras import LegacyLayer, require_no_keras_3
 
 _SETS_THE_RATE = (
@@ -86,21 +86,23 @@ def _check_callbacks(callbacks: Any, optimizer: Any) -> None:
     if not isinstance(schedule, dict):  # A number.
         return
     for callback in tf.nest.flatten(getattr(callbacks, "callbacks", callbacks)):
-        if isinstance(callback, _SETS_THE_RATE):
-            raise ConfigError(
-                f"{type(callback).__name__}: expected an optimizer with a constant learning rate, "
-                f"got one with the schedule {schedule['class_name']}, which sets the rate in each "
-                "step: leave the callback out, or compile with another optimizer, e.g. "
-                "tf_keras.optimizers.AdamW(3e-5)"
-            )
+        require_config(
+            not isinstance(callback, _SETS_THE_RATE),
+            type(callback).__name__,
+            "an optimizer with a constant learning rate",
+            f"one with the schedule {schedule['class_name']}, which sets the rate in each "
+            "step: leave the callback out, or compile with another optimizer, e.g. "
+            "tf_keras.optimizers.AdamW(3e-5)",
+        )
 
 
 def _check_weights(x: Any, y: Any, class_weight=None, sample_weight=None, **_) -> None:
-    """Keras ignores sample weights without labels, and has no words for class weights."""
+    """Raises `ConfigError` for weights without labels, which Keras ignores or misreports."""
     has_features_alone = isinstance(getattr(x, "element_spec", x), dict | tf.TensorSpec | tf.Tensor)
     for name, value in (("class_weight", class_weight), ("sample_weight", sample_weight)):
-        if value is not None and y is None and has_features_alone:
-            raise ConfigError(
-                f"{name}: expected labels beside the inputs, as fit(x, y) or a data set of (x, y) "
-                "has them, got features alone"
-            )
+        require_config(
+            value is None or y is not None or not has_features_alone,
+            name,
+            "labels beside the inputs, as fit(x, y) or a data set of (x, y) has them",
+            "features alone",
+        )

@@ -13,22 +13,29 @@ from official.xlnet.modeling.objectives.base import ObjectiveBatch
 from official.xlnet.runtime.cores import num_parallel_slices
 
 
-def accumulate(gradients: Callable, task: ObjectiveBatch, seed: tf.Tensor, num_slices: int):
-    """Sums what `gradients(slice of task, seed)` returns over `num_slices` slices of rows.
+def accumulate(
+    gradients: Callable, task: ObjectiveBatch, seed: tf.Tensor, training: TrainingConfig
+):
+    """Sums what `gradients(slice of task, seed)` returns over `accumulate_steps` slices of rows.
 
-    Peak memory is as for one slice. Where gradients are sums over rows, as with a loss that is
-    divided by the target count of the whole batch, the result does not depend on the slicing.
+    Peak memory is as for one slice. Each is computed in `parallel_slices` parts. Where gradients
+    are sums over rows, as with a loss that is divided by the target count of the whole batch, the
+    result does not depend on the slicing.
 
     Args:
       gradients: maps an `ObjectiveBatch` and a dropout seed int32 [2] to (list of gradients, None
         where a variable has none, loss sum, memory [L, rows, M, D] or None).
-      task: the whole batch; XLA needs a static multiple of `num_slices` rows.
+      task: the whole batch; XLA needs a static multiple of `accumulate_steps` rows.
       seed: int32 [2]; each slice gets its own.
-      num_slices: number of slices.
+      training: the training configuration.
 
     Returns:
       The sums of gradients and of loss sums, and the memory of all rows.
     """
+    num_slices, num_rows = training.accumulate_steps, task.labels_BP.shape[0]
+    num_rows = num_rows and num_rows // num_slices
+    num_parts = num_parallel_slices(training, num_rows, has_accelerator())
+    gradients = _in_parallel(gradients, num_parts)
     if num_slices == 1:
         return gradients(task, seed)
 
@@ -65,7 +72,7 @@ def accumulate(gradients: Callable, task: ObjectiveBatch, seed: tf.Tensor, num_s
     return total, loss_sum, tf.reshape(memory_LSbMD, [layers, -1, *rest])
 
 
-def in_parallel(gradients: Callable, num_slices: int) -> Callable:
+def _in_parallel(gradients: Callable, num_slices: int) -> Callable:
     """`gradients`, as `accumulate` takes it, of slices that do not wait for each other.
 
     A small network keeps several cores busy this way, each with a slice of its own, where the
@@ -91,21 +98,8 @@ def in_parallel(gradients: Callable, num_slices: int) -> Callable:
     return summed
 
 
-def num_slices_of(task: ObjectiveBatch, training: TrainingConfig) -> int:
-    """How many slices of each sequential part of a batch `in_parallel` computes.
-
-    Args:
-      task: the whole batch.
-      training: the training configuration.
-    """
-    num_rows = task.labels_BP.shape[0]
-    if num_rows is not None:
-        num_rows //= training.accumulate_steps
-    return num_parallel_slices(training, num_rows, has_accelerator())
-
-
 def _dense(gradients) -> list[tf.Tensor]:
-    """Those gradients that there are."""
+    """Gradients that are not None, as dense tensors."""
     return [tf.convert_to_tensor(gradient) for gradient in gradients if gradient is not None]
 
 

@@ -1,4 +1,4 @@
-"""What the trainable models share as Keras models: precision, `compile` and loss scaling."""
+"""Base class of the trainable Keras models: precision, `compile` and loss scaling."""
 
 from __future__ import annotations
 
@@ -9,10 +9,8 @@ import tensorflow as tf
 import tf_keras
 
 from official.xlnet.errors import ConfigError
+from official.xlnet.modeling.kernels.stateless_dropout import fold_in
 from official.xlnet.modeling.models.checked_fit import CheckedFit
-from official.xlnet.modeling.ops.legacy_keras import ADVICE, is_of_keras_3
-
-_OPTIMIZERS = (str, dict, tf_keras.optimizers.Optimizer, tf_keras.optimizers.legacy.Optimizer)
 
 
 @tf_keras.utils.register_keras_serializable(package="xlnet")
@@ -21,6 +19,10 @@ class Mean(tf_keras.metrics.Mean):
 
     It is named as Keras' own, since files of Keras name the values of metrics by their class.
     """
+
+    def add(self, total: tf.Tensor, count: tf.Tensor) -> None:
+        """Adds a sum of so many values."""
+        self.update_state(tf.math.divide_no_nan(total, count), sample_weight=count)
 
     def result(self):
         return tf.where(self.count > 0, super().result(), float("nan"))
@@ -60,11 +62,11 @@ class TrainableModel(CheckedFit):
 
     @property
     def targets_metric(self) -> NumTargets:
-        """The number of targets that the loss is the mean over; without any there is no loss."""
+        """Number of targets that the loss is averaged over; the loss is NaN without targets."""
         return self._uncounted.targets
 
     def freeze(self) -> None:
-        """Freezes what `training` says of the built encoder; it keeps no moments of it."""
+        """Freezes parts of the built encoder as `training` says; they have no moments."""
         training, encoder = self.config.training, self.encoder
         encoder.trainable = not (training.freeze_network or self.config.task.freeze_encoder)
         if training.freeze_embeddings:
@@ -93,7 +95,7 @@ class TrainableModel(CheckedFit):
           **kwargs: as in Keras: `jit_compile`, `run_eagerly`, `steps_per_execution`, …
 
         Raises:
-          ConfigError: there is a loss or a metric, or the optimizer is none of `tf_keras`.
+          ConfigError: there is a loss or a metric, or the optimizer comes from Keras 3.
         """
         unused = {
             "loss": loss,
@@ -108,17 +110,21 @@ class TrainableModel(CheckedFit):
                 f"compile: expected an optimizer alone, as {type(self).__name__} computes its own "
                 f"loss and metrics ({own}), got {', '.join(given)}"
             )
-        if not isinstance(optimizer, _OPTIMIZERS):
-            kind = f"{type(optimizer).__module__}.{type(optimizer).__qualname__}"
-            advice = f"; {ADVICE}" if is_of_keras_3(optimizer) else ""
-            raise ConfigError(
-                f"compile: expected an optimizer of tf_keras or its name, got a {kind}{advice}"
-            )
         super().compile(optimizer=optimizer, **kwargs)
         # A legacy optimizer makes this variable when it is first read; in a step, which reads it
         # for the seed of dropout, that fails on several replicas.
         with self.distribute_strategy.scope():
             _ = self.optimizer.iterations
+
+    def step_seed(self, purpose: int) -> tf.Tensor:
+        """Returns the seed of dropout in this step on this replica, int32 [2].
+
+        Args:
+          purpose: a number that no other kind of model has.
+        """
+        seed = tf.constant([self.config.training.seed, purpose], tf.int32)
+        seed = fold_in(seed, tf.cast(self.optimizer.iterations, tf.int32))
+        return fold_in(seed, tf.distribute.get_replica_context().replica_id_in_sync_group)
 
     def with_layer_losses(self, loss_sum: tf.Tensor, weights: tf.Tensor) -> tf.Tensor:
         """A sum of losses with the costs that layers added to the last call (`Layer.add_loss`).
@@ -130,7 +136,7 @@ class TrainableModel(CheckedFit):
         return tf.add_n([loss_sum, *(tf.reduce_sum(weights) * cost for cost in self.losses)])
 
     def scaled_loss(self, loss: tf.Tensor) -> tf.Tensor:
-        """What to differentiate: the loss times the scale of a `LossScaleOptimizer`."""
+        """Returns the loss to differentiate, scaled if the optimizer is a `LossScaleOptimizer`."""
         return self.optimizer.get_scaled_loss(loss) if self.has_loss_scale else loss
 
     def unscaled_gradients(self, gradients: Sequence[tf.Tensor | None]):

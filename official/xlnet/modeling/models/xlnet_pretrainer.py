@@ -10,20 +10,16 @@ import tf_keras
 from official.xlnet.configs.experiment import XLNetConfig
 from official.xlnet.configs.registry import NETWORKS
 from official.xlnet.configs.sections import ObjectiveSections
-from official.xlnet.errors import ConfigError, DataError
-from official.xlnet.modeling.kernels.stateless_dropout import fold_in
+from official.xlnet.errors import require_config, require_data
 from official.xlnet.modeling.layers.losses import cross_entropy_sum
-from official.xlnet.modeling.models.gradient_accumulation import (
-    accumulate,
-    in_parallel,
-    num_slices_of,
-)
+from official.xlnet.modeling.models.gradient_accumulation import accumulate
 from official.xlnet.modeling.models.trainable_model import Mean, TrainableModel
 from official.xlnet.modeling.networks.encoder_inputs import by_name
 from official.xlnet.modeling.networks.recurrent_memory import Memory
 from official.xlnet.modeling.objectives import create_objective
 from official.xlnet.modeling.objectives.auxiliary import AuxiliaryObjectives
 from official.xlnet.modeling.objectives.base import Features, ObjectiveBatch, prediction_rows
+from official.xlnet.modeling.ops.initializers import build_layers
 
 # Features that `fit` and `evaluate` read and a call does not take.
 _FIT_ONLY = {"can_be_target", "context_length", "follows", "target_mask"}
@@ -79,12 +75,7 @@ class XLNetPretrainer(TrainableModel):
         self.build(None)
 
     def build(self, input_shape=None):
-        with tf.name_scope(self.encoder.name):
-            self.encoder.build()
-        with tf.name_scope(self.lm_head.name):
-            self.lm_head.build()
-        with tf.name_scope(self.auxiliary.name):
-            self.auxiliary.build()
+        build_layers(self.encoder, self.lm_head, self.auxiliary)
         self.freeze()
         self.built = True
 
@@ -127,7 +118,7 @@ class XLNetPretrainer(TrainableModel):
 
         Returns:
           loss, and loss_NAME of each auxiliary objective; gradient_norm, before clipping;
-          memory_valid, the share of the memory's columns that are of the same document as their
+          memory_valid, the share of the memory's columns that belong to the same document as their
           row; and targets, the number of targets that the loss is the mean over.
         """
         batch = _features(batch)
@@ -137,9 +128,7 @@ class XLNetPretrainer(TrainableModel):
         counts = self._loss_counts(task)
         global_counts = replica.all_reduce(tf.distribute.ReduceOp.SUM, counts)
         weights = tf.stack([1.0, *self.auxiliary.stage_weights(self.optimizer.iterations)])
-        seed = tf.constant([self.config.training.seed, 0], tf.int32)
-        seed = fold_in(seed, tf.cast(self.optimizer.iterations, tf.int32))
-        seed = fold_in(seed, replica.replica_id_in_sync_group)
+        seed, training = self.step_seed(0), self.config.training
 
         def gradients(task, seed):
             with tf.GradientTape() as tape:
@@ -151,9 +140,7 @@ class XLNetPretrainer(TrainableModel):
                 loss = self.scaled_loss(loss)
             return tape.gradient(loss, self.trainable_variables), loss_sums, outputs.get("memory")
 
-        training = self.config.training
-        gradients = in_parallel(gradients, num_slices_of(task, training))
-        total, loss_sums, memory = accumulate(gradients, task, seed, training.accumulate_steps)
+        total, loss_sums, memory = accumulate(gradients, task, seed, training)
         total = self.unscaled_gradients(total)
         is_learned = tf.cast(tf.reduce_any(global_counts > 0), tf.float32)
         self.gradient_norm_metric.update_state(self._update(total), sample_weight=is_learned)
@@ -178,8 +165,7 @@ class XLNetPretrainer(TrainableModel):
 
     def _update_losses(self, loss_sums: tf.Tensor, counts: tf.Tensor) -> None:
         for number, metric in enumerate(self.loss_metrics):
-            mean = tf.math.divide_no_nan(loss_sums[number], counts[number])
-            metric.update_state(mean, sample_weight=counts[number])
+            metric.add(loss_sums[number], counts[number])
 
     def _update(self, gradients: list[tf.Tensor | None]) -> tf.Tensor:
         """Updates the weights by the gradients of all replicas together; returns their norm.
@@ -310,18 +296,19 @@ class XLNetPretrainer(TrainableModel):
     def _recall(self, memory: Memory | None, batch: dict[str, tf.Tensor]) -> dict[str, tf.Tensor]:
         """The encoder inputs that concern memory; none where there is no memory.
 
-        A row whose window follows another one than its memory is of sees none of it. Batches that
-        do not say what they follow are taken at their word.
+        A row sees no memory if its window follows another window than the memory's. Batches that do
+        not say which windows they follow are taken at their word.
         """
         if memory is None:
             return {}
         batch = Features.of(batch)
         num_rows = batch["token_ids"].shape[0]
-        if num_rows is None:
-            raise DataError(
-                "batch: expected a known number of rows, each of which has a memory, got None; "
-                "make batches with drop_remainder=True"
-            )
+        require_data(
+            num_rows is not None,
+            "batch",
+            "a known number of rows, each of which has a memory",
+            "None; make batches with drop_remainder=True",
+        )
         length_B = batch["context_length"]
         if "follows" in batch:
             length_B = tf.where(memory.is_of(batch["follows"]), length_B, 0)
@@ -331,9 +318,10 @@ class XLNetPretrainer(TrainableModel):
 def _features(data: Any) -> Features:
     """The features of a batch, in any form in which Keras hands it on."""
     features, labels, weights = tf_keras.utils.unpack_x_y_sample_weight(data)
-    if labels is not None or weights is not None:
-        raise ConfigError(
-            "batch: expected its features alone, as XLNetPretrainer draws its own targets, got "
-            "labels or sample weights beside them"
-        )
+    require_config(
+        labels is None and weights is None,
+        "batch",
+        "its features alone, as XLNetPretrainer draws its own targets",
+        "labels or sample weights beside them",
+    )
     return Features.of(features)

@@ -14,16 +14,17 @@ from official.xlnet.configs.sections import HeadSections
 from official.xlnet.modeling.heads import create_head
 from official.xlnet.modeling.kernels.stateless_dropout import dropout_seed_of_call, fold_in
 from official.xlnet.modeling.models.checked_fit import CheckedFit
-from official.xlnet.modeling.models.gradient_accumulation import (
-    accumulate,
-    in_parallel,
-    num_slices_of,
-)
+from official.xlnet.modeling.models.gradient_accumulation import accumulate
 from official.xlnet.modeling.models.trainable_model import TrainableModel
 from official.xlnet.modeling.networks.encoder import Encoder
-from official.xlnet.modeling.networks.encoder_inputs import by_name, with_defaults
-from official.xlnet.modeling.networks.sequences import TOKEN_INPUTS, read_sequences
+from official.xlnet.modeling.networks.encoder_inputs import (
+    TOKEN_INPUTS,
+    by_name,
+    read_sequences,
+    with_defaults,
+)
 from official.xlnet.modeling.objectives.base import Features, ObjectiveBatch
+from official.xlnet.modeling.ops.initializers import build_layers
 
 Batch = dict[str, tf.Tensor]
 
@@ -32,7 +33,7 @@ class EncoderWithHead(CheckedFit):
     """A model of an encoder and a head.
 
     Attributes:
-      config: the configuration; `config.task` is that of the head.
+      config: the configuration; `config.task` describes the head.
       encoder: the encoder.
       head: the head.
     """
@@ -50,10 +51,8 @@ class EncoderWithHead(CheckedFit):
         return [weight for weight in super().trainable_weights if id(weight) not in unused]
 
     def build(self, input_shape=None):
-        for layer in (self.encoder, self.head):
-            if not layer.built:
-                with tf.name_scope(layer.name):
-                    layer.build([None, None, None, self.encoder.model.d_model])
+        layers = [layer for layer in (self.encoder, self.head) if not layer.built]
+        build_layers(*layers, input_shape=[None, None, None, self.encoder.model.d_model])
         self.built = True
 
     def call(
@@ -129,7 +128,7 @@ class XLNetTaskModel(EncoderWithHead, TrainableModel):
 
     @property
     def auxiliary_losses(self) -> list[tuple[tf_keras.layers.Layer, float]]:
-        """The losses beside that of the head, with their weights."""
+        """The losses beside the head's, with their weights."""
         weights = self.config.task.auxiliary_losses()
         return [(getattr(self, name), weight) for name, weight in weights.items()]
 
@@ -148,10 +147,7 @@ class XLNetTaskModel(EncoderWithHead, TrainableModel):
         """
         batch = _labelled(batch)
         replica = tf.distribute.get_replica_context()
-        seed = tf.constant([self.config.training.seed, 1], tf.int32)
-        seed = fold_in(seed, tf.cast(self.optimizer.iterations, tf.int32))
-        seed = fold_in(seed, replica.replica_id_in_sync_group)
-        variables = self.trainable_variables
+        seed, variables = self.step_seed(1), self.trainable_variables
         count = tf.reduce_sum(self.head.num_items(batch) * batch["weight"])
         global_count = replica.all_reduce(tf.distribute.ReduceOp.SUM, count)
 
@@ -169,24 +165,22 @@ class XLNetTaskModel(EncoderWithHead, TrainableModel):
         def step(batch):
             rows = batch["weight"][:, None]
             task = ObjectiveBatch(batch, rows, rows)
-            training = self.config.training
-            of_task = in_parallel(gradients, num_slices_of(task, training))
-            total, loss_sum, _ = accumulate(of_task, task, seed, training.accumulate_steps)
+            total, loss_sum, _ = accumulate(gradients, task, seed, self.config.training)
             return total, loss_sum
 
         total, loss_sum = self._shortened(step, batch)
         total = self.unscaled_gradients(total)
         self.optimizer.apply_gradients(zip(total, variables, strict=True))
-        self.loss_metric.update_state(tf.math.divide_no_nan(loss_sum, count), sample_weight=count)
+        self.loss_metric.add(loss_sum, count)
         self.targets_metric.update_state(count)
         return {metric.name: metric.result() for metric in self.metrics}
 
     def test_step(self, batch: Batch) -> Batch:
-        """The loss of a batch, without dropout; batches are as those of `train_step`."""
+        """The loss of a batch, without dropout; takes the same batches as `train_step`."""
         batch = _labelled(batch)
         count = tf.reduce_sum(self.head.num_items(batch) * batch["weight"])
         loss_sum = self._loss_sum(self(batch, training=False), batch)
-        self.loss_metric.update_state(tf.math.divide_no_nan(loss_sum, count), sample_weight=count)
+        self.loss_metric.add(loss_sum, count)
         return {"loss": self.loss_metric.result()}
 
     def _loss_sum(self, outputs: Batch, batch: Batch, seed: tf.Tensor | None = None) -> tf.Tensor:

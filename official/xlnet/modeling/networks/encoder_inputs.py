@@ -1,11 +1,14 @@
-"""Inputs of encoders: their checks, and those that follow from the token ids by default."""
+"""Inputs of encoders: checks, defaults that follow from token ids, and sequences of a unit."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import tensorflow as tf
 
-from official.xlnet.errors import DataError
+from official.xlnet.errors import DataError, require_data
 from official.xlnet.modeling.ops.legacy_keras import require_legacy_keras
+from official.xlnet.modeling.ops.shapes import sizes
 from official.xlnet.tokenization.special_tokens import (
     CLS_ID,
     PAD_ID,
@@ -14,6 +17,11 @@ from official.xlnet.tokenization.special_tokens import (
     SEP_ID,
 )
 
+TOKEN_INPUTS = ("token_ids", "segment_ids", "is_padding")
+
+# From inputs [U, T] of a sequence, with `memory` and `memory_length` where there is one, and its
+# number, to vectors [U, T or 1, D] and the memory of the next sequence.
+Read = Callable[[dict[str, tf.Tensor], int], tuple[tf.Tensor, tf.Tensor | None]]
 _OF_TOKENS = {"order", "segment_ids", "is_padding"}  # One value a token.
 _OF_PREDICTION = ("order", "perm_mask", "target_positions")
 
@@ -39,46 +47,49 @@ def checked_inputs(
     if unknown:
         raise ValueError(f"unknown encoder inputs {unknown}; known: {sorted(known)}")
     for name, value in inputs.items():
-        if isinstance(value, tf.RaggedTensor):
-            raise ValueError(
-                f"{name}: expected a dense tensor, got a ragged one: pad it with .to_tensor() and "
-                "say in 'is_padding' where there is no token"
-            )
+        require_data(
+            not isinstance(value, tf.RaggedTensor),
+            name,
+            "a dense tensor",
+            "a ragged one: pad it with .to_tensor() and say in 'is_padding' where there is "
+            "no token",
+        )
     inputs = {name: tf.convert_to_tensor(value) for name, value in inputs.items()}
     token_ids = inputs["token_ids"]
-    if not token_ids.dtype.is_integer:
-        raise ValueError(
-            f"token_ids: expected integers, got {token_ids.dtype.name}: "
-            "a Keras input needs dtype=tf.int32"
+    require_data(
+        token_ids.dtype.is_integer,
+        "token_ids",
+        "integers",
+        f"{token_ids.dtype.name}: a Keras input needs dtype=tf.int32",
+    )
+    require_data(
+        token_ids.shape.rank == 2,
+        "token_ids",
+        "the shape [batch, tokens]",
+        f"{token_ids.shape}: a single text needs a batch axis, token_ids[None]",
+    )
+    require_data(
+        token_ids.shape[1] != 0, "token_ids", "at least one token", f"the shape {token_ids.shape}"
+    )
+    ids = tf.get_static_value(token_ids)  # None in a graph.
+    if vocab_size is not None and ids is not None and ids.size:
+        least, most = int(ids.min()), int(ids.max())
+        require_data(
+            least >= 0 and most < vocab_size,
+            "token_ids",
+            f"ids from 0 to {vocab_size - 1}, the vocabulary of the model",
+            f"ids from {least} to {most}",
         )
-    if token_ids.shape.rank != 2:
-        raise ValueError(
-            f"token_ids: expected the shape [batch, tokens], got {token_ids.shape}: "
-            "a single text needs a batch axis, token_ids[None]"
-        )
-    if token_ids.shape[1] == 0:
-        raise ValueError(f"token_ids: expected at least one token, got the shape {token_ids.shape}")
-    if vocab_size is not None:
-        _require_ids(token_ids, vocab_size)
     for name in _OF_TOKENS & inputs.keys():
         shape = inputs[name].shape
         pairs = zip(shape, token_ids.shape, strict=True) if shape.rank == 2 else ()
-        if not all(size in (None, 1, wanted) or wanted in (None, 1) for size, wanted in pairs):
-            raise ValueError(
-                f"{name}: expected the shape of token_ids, {token_ids.shape}, got {shape}"
-            )
+        require_data(
+            all(size in (None, 1, wanted) or wanted in (None, 1) for size, wanted in pairs),
+            name,
+            f"the shape of token_ids, {token_ids.shape}",
+            shape,
+        )
     return with_defaults(inputs)
-
-
-def _require_ids(token_ids: tf.Tensor, vocab_size: int) -> None:
-    known = tf.get_static_value(token_ids)  # None in a graph.
-    if known is not None and known.size:
-        found = int(known.min()), int(known.max())
-        if found[0] < 0 or found[1] >= vocab_size:
-            raise DataError(
-                f"token_ids: expected ids from 0 to {vocab_size - 1}, the vocabulary of the model, "
-                f"got ids from {found[0]} to {found[1]}"
-            )
 
 
 def by_name(inputs: dict[str, tf.Tensor] | tf.Tensor) -> dict[str, tf.Tensor]:
@@ -130,3 +141,32 @@ def with_defaults(inputs: dict[str, tf.Tensor]) -> dict[str, tf.Tensor]:
         segment_ids += tf.cast(segment_ids >= SEGMENT_PAD, tf.int32)  # As in `segments_of`.
         segment_ids = tf.where(tf.cast(is_padding, tf.bool), SEGMENT_PAD, segment_ids)
     return {**inputs, "is_padding": is_padding, "segment_ids": segment_ids}
+
+
+def read_sequences(
+    read: Read, inputs: dict[str, tf.Tensor], with_memory: bool, pooled_segments: str
+) -> tf.Tensor:
+    """Returns vectors [U, S, T, D] of sequences of units; T is 1 if `read` returns the last row.
+
+    Args:
+      read: reads a sequence.
+      inputs: `TOKEN_INPUTS`, [U, S, T].
+      with_memory: whether a sequence sees the earlier ones through memory; else they do not see
+        each other, and are read as rows of one batch. Gradients do not flow into memory.
+      pooled_segments: with memory, `all`, or `last`: S is 1 then.
+    """
+    if not with_memory:
+        _, sequences, tokens = sizes(inputs["token_ids"])
+        rows = {name: tf.reshape(inputs[name], [-1, tokens]) for name in TOKEN_INPUTS}
+        vectors_XTD, _ = read(rows, 0)
+        return tf.reshape(vectors_XTD, [-1, sequences, *sizes(vectors_XTD)[1:]])
+    num_real_US = tf.reduce_sum(tf.cast(~inputs["is_padding"], tf.int32), axis=2)
+    memory_length_US = tf.cumsum(num_real_US, axis=1, exclusive=True)
+    memory, vectors_UTD = None, []
+    for number in range(inputs["token_ids"].shape[1]):
+        window = {name: inputs[name][:, number] for name in TOKEN_INPUTS}
+        if memory is not None:
+            window |= {"memory": memory, "memory_length": memory_length_US[:, number]}
+        vectors, memory = read(window, number)
+        vectors_UTD.append(vectors)
+    return tf.stack(vectors_UTD[None if pooled_segments == "all" else -1 :], axis=1)

@@ -7,9 +7,11 @@ from collections.abc import Callable
 
 import tensorflow as tf
 
+from official.xlnet.errors import require_data
+
 _VALUE = "VARIABLE_VALUE"  # As TensorFlow calls the value of a variable in a checkpoint.
 
-# In the place of the window that a row of the memory is of.
+# In the place of the window of a row of the memory.
 _NOTHING, _UNKNOWN = -2, -3
 
 
@@ -18,7 +20,7 @@ class Memory(tf.Module):
 
     Each replica has its own: the variable is neither synchronised nor summed. A row's state is
     valid for as many columns as its next window's `context_length` says, so it never needs to
-    be zeroed. It knows the window that each row is of: data in another order, or dealt out to
+    be zeroed. It knows the window of each row: data in another order, or dealt out to
     other rows, must not see the memory of another document.
 
     A checkpoint holds the rows of all replicas side by side, in the order of the batch. Another
@@ -66,7 +68,7 @@ class Memory(tf.Module):
         return tf.convert_to_tensor(self.states)[:, :batch_size]
 
     def is_of(self, window_id_B: tf.Tensor) -> tf.Tensor:
-        """Whether the first rows are of these windows, bool [B].
+        """Whether the first rows come from these windows, bool [B].
 
         Rows that were restored, or written without window, are taken for what they should be.
         """
@@ -114,8 +116,12 @@ class Memory(tf.Module):
         """Gives each replica its rows of what `gather` returned."""
         layers, rows, length, width = self.states.shape
         expected = [layers, None, length, width]
-        if not states_LBMD.shape.is_compatible_with(expected):
-            raise ValueError(f"memory: expected {expected}, got {states_LBMD.shape.as_list()}")
+        require_data(
+            states_LBMD.shape.is_compatible_with(expected),
+            "memory",
+            str(expected),
+            states_LBMD.shape.as_list(),
+        )
         num_rows = rows * self._strategy.num_replicas_in_sync
         missing = max(0, num_rows - states_LBMD.shape[1])
         states_LBMD = tf.pad(states_LBMD, [[0, 0], [0, missing], [0, 0], [0, 0]])
@@ -131,7 +137,7 @@ class Memory(tf.Module):
             variable.assign(tf.cast(own, variable.dtype))
 
     def _trackable_children(self, save_type="checkpoint", **kwargs):
-        """Nothing: the variable of one replica would not do."""
+        """Returns nothing, as the variable of one replica is not the whole state."""
         return {}
 
     def _export_to_saved_model_graph(self, object_map, tensor_map=None, options=None, **kwargs):

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import functools
-import logging
 import re
 
 import tensorflow as tf
@@ -13,7 +12,7 @@ from official.xlnet.configs.registry import DEPTHS
 from official.xlnet.modeling.kernels.rematerialization import recomputed
 from official.xlnet.modeling.kernels.stateless_dropout import dropout, dropout_seed_of_call, fold_in
 from official.xlnet.modeling.kernels.stored_matrix import StoredMatrix
-from official.xlnet.modeling.layers.embedding_lookup import look_up
+from official.xlnet.modeling.layers.lm_head import look_up
 from official.xlnet.modeling.layers.relative_attention import (
     RelativeBiases,
 )
@@ -22,7 +21,7 @@ from official.xlnet.modeling.layers.two_stream_mask import TwoStreamAttentionMas
 from official.xlnet.modeling.layers.xlnet_block import XLNetBlock
 from official.xlnet.modeling.networks.encoder import Encoder, Experiment, register_network
 from official.xlnet.modeling.networks.encoder_inputs import checked_inputs
-from official.xlnet.modeling.ops.initializers import normal
+from official.xlnet.modeling.ops.initializers import build_layers, normal
 from official.xlnet.modeling.ops.shapes import sizes
 from official.xlnet.modeling.ops.visibility import last_rows
 
@@ -165,15 +164,12 @@ class XLNetEncoder(Encoder):
             [self.model.d_model],
             initializer=normal(self.model.init_std),
         )
-        tf.get_logger().addFilter(_is_news)
-        with tf.name_scope(self.word_embedding.name):
-            self.word_embedding.build(None)
-        for layer in dict.fromkeys([*self.blocks, self.depth]):
-            with tf.name_scope(layer.name):
-                layer.build([None, None, self.model.d_model])
+        tf.get_logger().addFilter(lambda record: not _EXPECTED.match(record.getMessage()))
+        build_layers(self.word_embedding)
+        layers = dict.fromkeys([*self.blocks, self.depth])
+        build_layers(*layers, input_shape=[None, None, self.model.d_model])
         if self.shared_biases is not None:
-            with tf.name_scope(self.shared_biases.name):
-                self.shared_biases.build()
+            build_layers(self.shared_biases)
         super().build(input_shape)
 
     def call(
@@ -304,14 +300,6 @@ class XLNetEncoder(Encoder):
             return x
         return dropout(x, self.model.dropout, fold_in(seed, number))
 
-    def compute_output_shape(self, input_shape):
-        batch_size, num_tokens = tf.TensorShape(input_shape)
-        shapes = {"content": tf.TensorShape([batch_size, num_tokens, self.model.d_model])}
-        if self.mem_len:
-            memory = [self.model.num_layers, batch_size, self.mem_len, self.model.d_model]
-            shapes["memory"] = tf.TensorShape(memory)
-        return shapes
-
 
 # What TensorFlow says of models that are as they should be: of a Keras model around an encoder, of
 # exports that are written under a temporary name, and of a graph for each model that predicts.
@@ -330,8 +318,3 @@ _MASK_INPUTS = (
     "target_positions",
 )
 INPUTS = {"token_ids", "is_reversed", "memory", "dropout_seed", *_MASK_INPUTS}
-
-
-def _is_news(record: logging.LogRecord) -> bool:
-    """Filters messages that nobody has to act on."""
-    return not _EXPECTED.match(record.getMessage())

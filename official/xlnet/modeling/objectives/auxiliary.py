@@ -24,7 +24,7 @@ import tf_keras
 from official.xlnet.configs.registry import AUXILIARY
 from official.xlnet.configs.sections import ObjectiveSections
 from official.xlnet.modeling.objectives.base import Labels, ObjectiveBatch
-from official.xlnet.modeling.ops.initializers import normal
+from official.xlnet.modeling.ops.initializers import build_layers, normal
 
 
 class AuxiliaryObjective(tf_keras.layers.Layer):
@@ -88,9 +88,6 @@ class AuxiliaryObjective(tf_keras.layers.Layer):
         loss_BX = tf.nn.sigmoid_cross_entropy_with_logits(label_BX, logits_BX)
         return tf.reduce_sum(loss_BX * labels.weight_BX)
 
-    def get_config(self):
-        return {**super().get_config(), "config": self.config.as_dict()}
-
 
 CreateAuxiliary = Callable[..., AuxiliaryObjective]
 
@@ -140,9 +137,7 @@ class AuxiliaryObjectives(tf_keras.layers.Layer):
         return {name: part for name, part in self.parts.items() if part.is_apart}
 
     def build(self, input_shape=None):
-        for name, part in self.parts.items():
-            with tf.name_scope(name):
-                part.build()
+        build_layers(*self.parts.values())
         super().build(input_shape)
 
     def labels(self, batch: dict[str, tf.Tensor], task: ObjectiveBatch) -> tuple[Labels, ...]:

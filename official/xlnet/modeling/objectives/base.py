@@ -9,7 +9,7 @@ import tensorflow as tf
 
 from official.xlnet.configs.registry import INPUT_FORMATS, OBJECTIVES
 from official.xlnet.configs.sections import ObjectiveSections
-from official.xlnet.errors import DataError
+from official.xlnet.errors import DataError, require_data
 from official.xlnet.modeling.objectives.permutation_sampling import (
     Targets,
     sample_targets_and_order,
@@ -52,10 +52,12 @@ class Features(dict[str, tf.Tensor]):
     @classmethod
     def of(cls, batch: dict[str, tf.Tensor]) -> Features:
         """The features of a batch; raises `DataError` where it is not a dictionary."""
-        if not isinstance(batch, dict):
-            raise DataError(
-                f"batch: expected a dictionary of features, got a {type(batch).__name__}"
-            )
+        require_data(
+            isinstance(batch, dict),
+            "batch",
+            "a dictionary of features",
+            f"a {type(batch).__name__}",
+        )
         return cls(batch)
 
     def __missing__(self, name: str) -> tf.Tensor:
@@ -139,15 +141,6 @@ def direction(batch: dict[str, tf.Tensor], config: ObjectiveSections) -> dict[st
       config: sections of the experiment.
     """
     return {"is_reversed": batch["is_reversed"]} if config.data.bidirectional else {}
-
-
-def prediction_positions(inputs: dict[str, tf.Tensor]) -> tf.Tensor | None:
-    """Returns the positions that predictions are made at, int32 [B, P]; None without any.
-
-    Args:
-      inputs: `ObjectiveBatch.inputs`.
-    """
-    return inputs.get("target_positions", inputs.get("content_positions"))
 
 
 def prediction_rows(

@@ -47,7 +47,7 @@ import numpy as np
 import tensorflow as tf
 
 from official.xlnet.configs.data import DataConfig
-from official.xlnet.errors import ConfigError
+from official.xlnet.errors import require_config
 from official.xlnet.modeling.kernels import stateless_random
 from official.xlnet.tokenization.special_tokens import CLS_ID, SEP_ID
 
@@ -259,11 +259,12 @@ def _sample_spans(
     num_contexts = _num_contexts(num_units, data)
     ratio = round(data.target_ratio * _TICKS)
     longest = data.max_span * ratio
-    if longest >= 2**24 or longest * num_contexts >= 2**31:
-        raise ConfigError(
-            f"data.max_span: expected spans much shorter than a window, got {data.max_span} with "
-            f"data.target_ratio {data.target_ratio} in {num_units} tokens"
-        )
+    require_config(
+        longest < 2**24 and longest * num_contexts < 2**31,
+        "data.max_span",
+        "spans much shorter than a window",
+        f"{data.max_span} with data.target_ratio {data.target_ratio} in {num_units} tokens",
+    )
     phase_B1, length_BS, place_BS, rank_BS = tf.split(
         draws, [1, num_contexts, num_contexts, num_contexts], axis=1
     )

@@ -1,9 +1,11 @@
-"""Weight initialization: normal, as in the paper's release, and attention's by name."""
+"""Creation of weights: normal initialization, as in the TF1 release, and attention's by name."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from typing import Any
 
+import tensorflow as tf
 import tf_keras
 
 from official.xlnet.configs.registry import ATTENTION_INITS
@@ -14,6 +16,13 @@ AttentionInit = Callable[[float, int], Mapping[str, tf_keras.initializers.Initia
 def normal(stddev: float) -> tf_keras.initializers.Initializer:
     """Creates a normal initializer; sharing one would repeat its values."""
     return tf_keras.initializers.RandomNormal(stddev=stddev)
+
+
+def build_layers(*layers: tf_keras.layers.Layer, input_shape: Any = None) -> None:
+    """Builds layers, each under its own name, which the names of its variables begin with."""
+    for layer in layers:
+        with tf.name_scope(layer.name):
+            layer.build(input_shape)
 
 
 def register_attention_init(name: str) -> Callable[[AttentionInit], AttentionInit]:

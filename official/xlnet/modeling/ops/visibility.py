@@ -49,7 +49,7 @@ class Keys(NamedTuple):
     Attributes:
       order: int32 [B, K]; ALWAYS_VISIBLE in valid memory, NEVER_VISIBLE in padding and in memory
         of another document.
-      segment_ids: int32 [B, K]; memory is of segment 0.
+      segment_ids: int32 [B, K]; memory is in segment 0.
       positions: int32 [K], positions in the window; negative in memory.
     """
 

@@ -10,10 +10,8 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
-import errno
 import glob
 import os
-import tempfile
 import uuid
 import warnings
 from collections.abc import Iterable, Iterator, Sequence
@@ -27,7 +25,7 @@ from apache_beam.ml.inference.base import ModelHandler, RunInference
 from apache_beam.options.pipeline_options import PipelineOptions
 
 from official.xlnet.data.graph_names import COLUMNS_FILE
-from official.xlnet.errors import DataError
+from official.xlnet.errors import DataError, require_data
 from official.xlnet.files import file_system
 from official.xlnet.files.checksums import check_checksums
 from official.xlnet.files.compression import without_compression
@@ -43,7 +41,7 @@ Row = dict[str, Any]
 
 @dataclasses.dataclass
 class _Exported:
-    """A loaded version, and {text input: column of the training data}."""
+    """A loaded version, and {text input: column of the training data}; Beam holds it weakly."""
 
     saved_model: Any
     columns: dict[str, str]
@@ -52,7 +50,7 @@ class _Exported:
 class SavedModelHandler(ModelHandler[Row, Row, Any]):
     """Beam model handler that runs `serving_default` of an exported model in `RunInference`.
 
-    Elements are dictionaries with the inputs of the signature, by their names or those of the
+    Elements are dictionaries with the inputs of the signature, by their names or the names of the
     columns that they stand for, and optionally an `id`, which is passed through. Outputs are
     predictions as `xlnet predict` writes them, or `{"error": …, "row": …}` for an invalid row.
 
@@ -86,12 +84,11 @@ class SavedModelHandler(ModelHandler[Row, Row, Any]):
         import tensorflow as tf
 
         signature = model.saved_model.signatures["serving_default"]
-        names = list(signature.structured_input_signature[1])
-        column_of = {name: model.columns.get(name, name) for name in names}
+        column_of = {n: model.columns.get(n, n) for n in signature.structured_input_signature[1]}
         try:
             columns = {
-                name: [row[name] if name in row else row[column_of[name]] for row in batch]
-                for name in names
+                name: [row[name] if name in row else row[column] for row in batch]
+                for name, column in column_of.items()
             }
             outputs = signature(
                 **{n: tf.constant(padded(x), tf.string) for n, x in columns.items()}
@@ -99,16 +96,12 @@ class SavedModelHandler(ModelHandler[Row, Row, Any]):
         except (KeyError, ValueError, TypeError, tf.errors.InvalidArgumentError) as error:
             if len(batch) > 1:
                 return [self.run_inference([row], model)[0] for row in batch]  # type: ignore[index]
-            is_missing = isinstance(error, KeyError)
-            what = f"expected {', '.join(column_of.values())}" if is_missing else str(error)
+            expected = f"expected {', '.join(column_of.values())}"
+            what = expected if isinstance(error, KeyError) else str(error)
             return [{"error": what, "row": batch[0]}]
         arrays = {name: x.numpy() for name, x in outputs.items()}
         ids = [{"id": row["id"]} if "id" in row else {} for row in batch]
         return [own | row_of(arrays, number) for number, own in enumerate(ids)]
-
-    def get_metrics_namespace(self) -> str:
-        """Returns the namespace of Beam metrics."""
-        return "xlnet"
 
 
 def predict_in_bulk(
@@ -123,8 +116,8 @@ def predict_in_bulk(
     Args:
       version_dir: directory of a version written by `xlnet export`.
       pattern: glob pattern of the input files, e.g. `gs://bucket/texts-*.jsonl`.
-      output: prefix of the output files; those with `-wrong` in their names hold invalid rows,
-        if there are any.
+      output: prefix of the output files. Files with `-wrong` in their names hold invalid rows, if
+        there are any.
       batch_size: maximum number of rows of a batch.
       beam_options: command-line options of Beam and its runner.
 
@@ -137,25 +130,21 @@ def predict_in_bulk(
       DataError: `version_dir` holds no exported model, or its files do not have the checksums of
         the export; an input is a table, or no row of the input is valid; or Beam does not know the
         options.
-      OSError: an input is a directory, or `output` cannot be written.
+      OSError: `output` cannot be written.
     """
-    if not file_system.exists(os.path.join(version_dir, "saved_model.pb")):
-        raise DataError(
-            f"{version_dir!r}: expected the directory of an exported version, got one without "
-            "saved_model.pb"
-        )
+    is_exported = file_system.exists(os.path.join(version_dir, "saved_model.pb"))
+    expected = "the directory of an exported version"
+    require_data(is_exported, repr(version_dir), expected, "one without saved_model.pb")
     check_checksums(version_dir)
     is_one = file_system.is_remote(pattern) or os.path.exists(pattern)
     for path in (pattern,) if is_one else file_system.glob(pattern):
-        if os.path.splitext(without_compression(path))[1].lower() in _TABLES:
-            raise DataError(
-                f"{path}: expected JSON lines for --saved_model, got a table, which --model and "
-                "--endpoint read"
-            )
-        if not file_system.is_remote(path) and file_system.is_dir(path):
-            raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), path)
-    if not file_system.is_remote(output):
-        _check_writable(output)
+        is_table = os.path.splitext(without_compression(path))[1].lower() in _TABLES
+        is_folder = not file_system.is_remote(path) and file_system.is_dir(path)
+        got = "a directory" if is_folder else "a table, which --model and --endpoint read"
+        has_lines = not (is_table or is_folder)
+        require_data(has_lines, path, "JSON lines for --saved_model", got)
+    if not file_system.is_remote(output):  # Beam's own error is a traceback in another's text.
+        os.makedirs(os.path.dirname(os.path.abspath(output)), exist_ok=True)
     try:
         pipeline = beam.Pipeline(options=PipelineOptions(list(beam_options)))
     except ValueError as error:
@@ -185,8 +174,7 @@ def predict_in_bulk(
     }
     if counts["wrong_rows"]:
         message = f"{counts['wrong_rows']} invalid rows of {pattern} are in {output}-wrong…"
-        if not counts["rows"]:
-            raise DataError(f"expected valid rows, got none: {message}")
+        require_data(bool(counts["rows"]), pattern, "valid rows", f"none: {message}")
         logging.warning("%s", message)
     return counts
 
@@ -208,23 +196,12 @@ def _prefix_for_beam(output: str) -> Iterator[str]:
                 os.replace(os.path.join(plain, name), os.path.join(plain, renamed))
 
 
-def _check_writable(prefix: str) -> None:
-    """Makes a directory as Beam will, whose error would be a traceback in the text of another."""
-    folder, name = os.path.split(os.path.abspath(prefix))
-    os.makedirs(folder, exist_ok=True)
-    ending = f"-{_WRONG}-{uuid.uuid4().hex}"
-    with tempfile.TemporaryDirectory(prefix=f"beam-temp-{name}", suffix=ending, dir=folder):
-        pass
-
-
 def _parse(line: bytes) -> Any:
     try:
-        row = parse_json(line.decode("utf-8-sig"), "row")
-        if isinstance(row, dict):
-            return row
+        return conform(parse_json(line.decode("utf-8-sig"), "row"), dict[str, Any], "row")
     except (DataError, UnicodeDecodeError):
-        pass
-    return _wrong({"error": "expected a JSON object", "row": line.decode("utf-8", "replace")})
+        text = line.decode("utf-8", "replace")
+        return _wrong({"error": "expected a JSON object", "row": text})
 
 
 def _tagged(prediction: Row) -> Any:

@@ -20,7 +20,7 @@ import tensorflow as tf
 from official.xlnet.configs.choices import WEIGHT_STORAGE
 from official.xlnet.configs.registry import SERVICES
 from official.xlnet.configs.validation import require_one_of
-from official.xlnet.errors import ConfigError
+from official.xlnet.errors import require_config
 from official.xlnet.inference.network.inference_encoder import TaskNetwork
 from official.xlnet.inference.network.length_buckets import Tensors
 from official.xlnet.modeling.models.xlnet_task_model import XLNetTaskModel
@@ -40,8 +40,8 @@ class Settings:
       lengths: bucket lengths that inputs are padded to, in tokens, ascending. The last one is the
         maximum input length.
       weights: storage dtype of matrices, one of `WEIGHT_STORAGE`. Computation is in float32.
-      text_columns: names of the text inputs; for several tasks, those of all of them.
-      columns: the columns of the data that the text inputs stand for; empty: those of their names.
+      text_columns: names of the text inputs; for several tasks, of all of them.
+      columns: the columns of the data that the text inputs stand for; empty: the same names.
       texts_of_subtasks: for several tasks, names of the text inputs of each; empty: all of them.
       max_characters: maximum length of a text; longer ones are rejected.
       max_windows: maximum number of windows of a text; longer ones are rejected.
@@ -64,11 +64,12 @@ class Settings:
         Raises:
           ConfigError: a setting is invalid.
         """
-        if list(self.lengths) != sorted(set(self.lengths)) or self.lengths[0] < shortest:
-            raise ConfigError(
-                f"buckets: expected ascending lengths from {shortest} on, got "
-                + ", ".join(map(str, self.lengths))
-            )
+        require_config(
+            list(self.lengths) == sorted(set(self.lengths)) and self.lengths[0] >= shortest,
+            "buckets",
+            f"ascending lengths from {shortest} on",
+            ", ".join(map(str, self.lengths)),
+        )
         require_one_of("weights", self.weights, WEIGHT_STORAGE)
 
     @property
@@ -136,7 +137,7 @@ class Service(tf.Module):
 
     @property
     def num_segments(self) -> int:
-        """Number of segment ids; valid ones are 0 … num_segments - 1, and that of padding."""
+        """Number of segment ids; valid ones are 0 … num_segments - 1, and the id of padding."""
         return max(segments_of(self.num_texts)) + 1
 
     def signatures(self) -> dict[str, Any]:

@@ -50,7 +50,7 @@ class MultiLabelHead(SummaryHead):
 class RegressionHead(SummaryHead):
     """Regression of one number with squared-error loss. Labels: `label` float32 [U].
 
-    The output is scale · z + mean, in the units of the labels; the loss is that of z:
+    The output is scale · z + mean, in the units of the labels; the loss is computed on z:
 
         z = W · summary + b,   loss = (z - (label - mean) / scale)²
 

@@ -16,14 +16,15 @@ from data_prep.tasks.table import read_rows
 from official.xlnet.configs.task import TaskConfig
 from official.xlnet.data.examples import Label, TextExample
 from official.xlnet.data.reading import Reading, register_reader
-from official.xlnet.errors import ArgumentTypeError, DataError
+from official.xlnet.errors import ArgumentTypeError, DataError, require_data
 from official.xlnet.files.json_files import mended
 from official.xlnet.files.schema import shown
 from official.xlnet.files.text import open_text
-from official.xlnet.tasks.labels import are_flags, type_of_labels
+from official.xlnet.tasks.labels import type_of_labels
 
 # A list of quoted classes or of numbers, as Python and pandas write one into a table.
 _LIST = re.compile(r"\s*\[(\s*|\s*(['\"]).*\2\s*|[\d.,\s]+)\]\s*", re.DOTALL)
+_FLAGS = {"0", "1", "0.0", "1.0", "False", "True"}
 _NO_CLASS = ("unsup",)  # Unlabelled folders, which are skipped.
 
 
@@ -94,8 +95,7 @@ def read_folder(reading: Reading) -> Iterator[TextExample]:
         for entry in os.scandir(reading.path)
         if entry.is_dir() and entry.name not in _NO_CLASS and not entry.name.startswith(".")
     ]
-    if not found:
-        raise DataError(f"{reading.path}: expected one folder per class, got none")
+    require_data(bool(found), reading.path, "one folder per class", "none")
     for label in sorted(found):
         folder = os.path.join(reading.path, label)
         for name in sorted(os.listdir(folder)):
@@ -146,7 +146,7 @@ def read_label(row: Row, column: str, settings: TaskConfig) -> Label:
         if not isinstance(parts, list):
             parts = [x for x in text(row, column).split(settings.label_separator) if x.strip()]
         names = tuple(class_name(part, column).strip() for part in parts)
-        if are_flags(names):
+        if len(set(names)) < len(names) and set(names) <= _FLAGS:  # Multi-hot.
             raise WrongRowError(
                 f"expected the names of classes in {column!r}, got 0 or 1 for each class: "
                 f"{shown(value)}"

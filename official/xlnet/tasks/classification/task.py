@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import collections
 import sys
 from collections.abc import Sequence
 
@@ -13,15 +12,12 @@ from official.xlnet.checkpoints.convert.head_format import (
     with_summary,
 )
 from official.xlnet.configs.registry import FORMATS
-from official.xlnet.configs.validation import require
 from official.xlnet.data.examples import TextExample
-from official.xlnet.errors import DataError
 from official.xlnet.tasks.labels import (
     LEAST_PROBABILITY,
     check_hidden,
     combined,
     complete_labels,
-    keep_targets,
     label_index,
     mean_score,
     rounded,
@@ -122,8 +118,6 @@ class MultiLabel(TextTask):
     @classmethod
     def complete(cls, config, examples):
         labels = {label for example in examples for label in example.label or ()}
-        if not config.task.labels:
-            _check_separated(labels)
         config.task.labels = complete_labels(config, labels)
         config.task.check_examples(examples)
 
@@ -188,37 +182,11 @@ class MultiLabel(TextTask):
         return true.astype(int), probability
 
 
-def _check_separated(labels: set[str]) -> None:
-    """Raises `DataError` if several classes were read as one, as another character separates them.
-
-    Raises:
-      DataError: each part of a label between vertical bars or semicolons is a part of another one,
-        or a class itself; between spaces, a class itself.
-    """
-    for separator in "|; ":
-        parts = {label: [x.strip() for x in label.split(separator)] for label in labels}
-        number = collections.Counter(x for each in parts.values() for x in each)
-        for label, each in parts.items():
-            is_made = labels.issuperset(each) or (
-                separator != " " and all(number[x] > 1 for x in each)
-            )
-            if len(each) > 1 and is_made:
-                raise DataError(
-                    f"training data: expected classes separated by commas, got the class {label!r};"
-                    f" set task.label_separator to {separator!r}, or list all classes in "
-                    "task.labels"
-                )
-
-
 @register_task("regression")
 class Regression(TextTask):
     """Regression: predicts one number, evaluated by correlation."""
 
     metric = "pearson"
-
-    @classmethod
-    def keep(cls, task, saved):
-        keep_targets(task, saved)
 
     @classmethod
     def complete(cls, config, examples):
@@ -274,12 +242,6 @@ class ClassificationFormat(HeadFormat):
     architecture = _SEQUENCE
     problem = "single_label_classification"
     usual_logits = range(2, sys.maxsize)
-
-    @classmethod
-    def check(cls, task):
-        expected = "summary, as in every other format"
-        is_summary = task.answer_module == "summary"
-        require(is_summary, "task.answer_module", expected, task.answer_module)
 
 
 @FORMATS.register("multi_label")

@@ -14,10 +14,10 @@ from typing import Any
 from data_prep.tasks.rows import Row, WrongRowError, listed, text, texts, usable
 from data_prep.tasks.table import read_rows
 from official.xlnet.data.reading import Reading, register_reader
-from official.xlnet.errors import DataError
+from official.xlnet.errors import DataError, require_data
 from official.xlnet.files.json_files import read_json
 from official.xlnet.files.schema import conform, shown
-from official.xlnet.tasks.multiple_choice.settings import ChoiceExample
+from official.xlnet.tasks.multiple_choice import ChoiceExample
 
 _LETTERS = "ABCDEFGH"  # Answers of RACE.
 _ENDING = re.compile(r"ending[0-9]{1,3}")
@@ -45,8 +45,7 @@ def read_race(reading: Reading) -> Iterator[ChoiceExample]:
         if name.lower().endswith((".txt", ".json"))
         and not any(part.startswith(".") for part in (name, os.path.basename(folder)))
     )
-    if not paths:
-        raise DataError(f"{reading.path}: expected passage files of RACE, got none")
+    require_data(bool(paths), reading.path, "passage files of RACE", "none")
     for path in paths:
         group = os.path.basename(os.path.dirname(path))
         try:

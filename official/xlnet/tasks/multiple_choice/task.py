@@ -12,11 +12,10 @@ from official.xlnet.checkpoints.convert.head_format import (
     with_summary,
 )
 from official.xlnet.configs.registry import FORMATS
-from official.xlnet.errors import DataError
+from official.xlnet.errors import require_data
 from official.xlnet.tasks.batching import Unit
 from official.xlnet.tasks.labels import combined, rounded, softmax
-from official.xlnet.tasks.multiple_choice.settings import ChoiceExample
-from official.xlnet.tasks.reports import draw_confusion
+from official.xlnet.tasks.multiple_choice import ChoiceExample
 from official.xlnet.tasks.task import Task, in_groups, register_task
 
 _ENCODING = ("utf-8", "surrogatepass")  # Of any string of Python.
@@ -57,15 +56,18 @@ class MultipleChoice(Task):
     @classmethod
     def complete(cls, config, examples):
         most = max(len(example.choices) for example in examples)
-        if most > config.task.num_choices:
-            raise DataError(
-                f"training data: expected up to task.num_choices = {config.task.num_choices} "
-                f"options, got {most}"
-            )
-        if len({example.label for example in examples}) < 2:
-            raise DataError(
-                "training data: expected at least two different correct options, got one"
-            )
+        require_data(
+            most <= config.task.num_choices,
+            "training data",
+            f"up to task.num_choices = {config.task.num_choices} options",
+            most,
+        )
+        require_data(
+            len({example.label for example in examples}) >= 2,
+            "training data",
+            "at least two different correct options",
+            "one",
+        )
 
     @property
     def num_sequences(self) -> int:
@@ -74,11 +76,12 @@ class MultipleChoice(Task):
 
     def read(self, examples):
         for example in examples:
-            if not 2 <= len(example.choices) <= self.num_sequences:
-                raise DataError(
-                    f"{example.id}: expected from 2 to task.num_choices = {self.num_sequences} "
-                    f"options, got {len(example.choices)}"
-                )
+            require_data(
+                2 <= len(example.choices) <= self.num_sequences,
+                example.id,
+                f"from 2 to task.num_choices = {self.num_sequences} options",
+                len(example.choices),
+            )
         return in_groups(self._read, examples, lambda example: len(example.texts))
 
     def _read(self, _, examples: Sequence[ChoiceExample]) -> list[list[Unit]]:
@@ -121,11 +124,6 @@ class MultipleChoice(Task):
         for group in sorted(set(groups) - {""}):
             results[f"accuracy_{group}"] = float(np.mean(is_correct[groups == group]))
         return results
-
-    def draw(self, axes, examples, predictions):
-        """Plots the confusion matrix of option indices."""
-        true, predicted = [e.label for e in examples], [p["choice"] for p in predictions]
-        draw_confusion(axes, list(range(self.num_sequences)), true, predicted)
 
 
 def _bytes(text: str) -> bytes:

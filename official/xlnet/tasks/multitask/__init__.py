@@ -1,3 +1,128 @@
 """Multi-task fine-tuning: one encoder, a head for each data set."""
 
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from official.xlnet.configs.base import register_settings
+from official.xlnet.configs.registry import DATASETS
+from official.xlnet.configs.task import TaskConfig
+from official.xlnet.configs.validation import require, require_one_of
+from official.xlnet.errors import require_data
+from official.xlnet.tasks.settings import AnswerModuleConfig, CandidatesConfig
+
 FORMATS = ()  # No other format has its head.
+
+
+_RANKED = ("document", "query")  # Texts of a ranking, as they are packed.
+
+
+@register_settings("task", name=["multitask"])
+class MultitaskConfig(AnswerModuleConfig, CandidatesConfig):
+    """Several data sets. `NAME/COLUMN` in `text_columns` is a column of one of them.
+
+    Attributes:
+      subtasks: names of the data sets in the order of the heads.
+      regressions: names of own data sets whose labels are numbers.
+      rankings: names of own data sets whose documents are ranked; known ones are added.
+    """
+
+    of_head = (*AnswerModuleConfig.of_head, "subtasks")
+
+    subtasks: tuple[str, ...] = ()
+    regressions: tuple[str, ...] = ()
+    rankings: tuple[str, ...] = ()
+
+    def check(self) -> None:
+        super().check()
+        if self.rankings:
+            require_one_of("task.long_texts with rankings", self.long_texts, ("truncate",))
+
+    def part(self, subtask: str) -> TaskConfig:
+        """Returns the settings of a subtask as a task of its own.
+
+        Args:
+          subtask: name of the subtask.
+        """
+        prefix, number = f"{subtask}/", self.subtasks.index(subtask)
+        labels = [label for label in self.labels if label.startswith(prefix)]
+        own = {
+            "name": "classification" if labels else "regression",
+            "labels": tuple(label.removeprefix(prefix) for label in labels),
+            "text_columns": self.columns_of(subtask),
+            "metric": DATASETS.get(subtask, {}).get("metric", ""),
+            "target_means": self.target_means[number : number + 1],
+            "target_scales": self.target_scales[number : number + 1],
+        }
+        if subtask in self.rankings:
+            own |= {"name": "ranking", "scoring": "summary"}
+        if not (labels and len(self.columns_of(subtask)) == 2):  # MT-DNN: a pair is compared.
+            own["answer_module"] = "summary"
+        apart = {"subtasks", "regressions", "rankings"}
+        shared = {key: value for key, value in self.as_dict().items() if key not in apart}
+        return TaskConfig(**shared | own)
+
+    def columns_of(self, subtask: str) -> tuple[str, ...]:
+        """Returns the text columns of a subtask: those that begin with its name.
+
+        Args:
+          subtask: name of the subtask.
+
+        Example:
+          >>> task = MultitaskConfig(text_columns=("mnli/sentence1", "sst2/sentence"))
+          >>> task.columns_of("sst2")
+          ('sentence',)
+        """
+        prefix = f"{subtask}/"
+        columns = [column for column in self.text_columns if column.startswith(prefix)]
+        return tuple(column.removeprefix(prefix) for column in columns)
+
+    def files(self, path: str) -> Iterator[tuple[str, str, TaskConfig]]:
+        files: dict[str, str] = {}
+        for item in path.split(","):
+            name, equals, part = item.partition("=")
+            expected = "each NAME once" if equals else "NAME=FILE,NAME=FILE"
+            is_new = bool(equals) and name not in files
+            require_data(is_new, "multitask data", expected, repr(item))
+            files[name] = part
+        prefixes = tuple(f"{name}/" for name in (*self.subtasks, *files))
+        of_all = [column for column in self.text_columns if not column.startswith(prefixes)]
+        if not self.subtasks and files.keys() <= DATASETS.keys():
+            of_label = [] if self.label_column == TaskConfig.label_column else [self.label_column]
+            expected = f"no setting, as the columns of {', '.join(files)} are known"
+            require(not of_all, "task.text_columns", expected, of_all)
+            require(not of_label, "task.label_column", expected, of_label)
+        for name, part in files.items():
+            yield name, part, self._settings_of(name, tuple(of_all))
+
+    def _settings_of(self, name: str, of_all: tuple[str, ...]) -> TaskConfig:
+        """How the file of a data set is read."""
+        own = self.columns_of(name)
+        known = DATASETS.get(name)
+        if known is None:
+            kinds = {name: "regression" for name in self.regressions}
+            kinds |= {name: "ranking" for name in self.rankings}
+            return TaskConfig(
+                name=kinds.get(name, "classification"),
+                columns=self.columns,
+                text_columns=own or of_all,
+                label_column=self.label_column,
+            )
+        require_data(
+            known["name"] in ("classification", "regression", "ranking"),
+            "multitask data",
+            "data of classification, regression or ranking",
+            f"{name} ({known['name']})",
+        )
+        return TaskConfig(**known | ({"text_columns": own} if own else {}))
+
+    def take(self, parts: Sequence[tuple[str, str, TaskConfig, Sequence[Any]]]) -> None:
+        if not self.subtasks:
+            self.subtasks = tuple(name for name, *_ in parts)
+            texts = {
+                name: _RANKED if task.name == "ranking" else task.text_columns
+                for name, _, task, _ in parts
+            }
+            self.text_columns = tuple(f"{name}/{c}" for name in texts for c in texts[name])
+            self.rankings = tuple(name for name, _, task, _ in parts if task.name == "ranking")

@@ -11,6 +11,7 @@ from official.xlnet.configs.sections import HeadSections
 from official.xlnet.data.graph_names import graph_names
 from official.xlnet.inference.network.length_buckets import Tensors
 from official.xlnet.modeling.heads.base import Head, register_head
+from official.xlnet.modeling.ops.initializers import build_layers
 from official.xlnet.serving.services.base import register_service
 from official.xlnet.serving.services.text import TextService
 
@@ -21,8 +22,8 @@ _OF_TOKENS = ("token_ids", "segment_ids", "is_padding")  # Inputs [U, S, T] that
 class MultiTaskHead(Head):
     """Several heads on one encoder, one for each data set.
 
-    All units of a batch are of the same data set, whose index is `labels["subtask"]`. The loss is
-    that of its head.
+    All units of a batch come from the same data set, whose index is `labels["subtask"]`. Its head
+    computes the loss.
 
     With rankings among the data sets, a unit of a training batch has `task.num_candidates`
     sequences: the documents of a query, or as many examples of a data set of another kind, which
@@ -30,8 +31,8 @@ class MultiTaskHead(Head):
 
     Args:
       config: sections of the experiment.
-      heads: the heads by subtask name, in the order of `task.subtasks`. The names are those of
-        the outputs too.
+      heads: the heads by subtask name, in the order of `task.subtasks`. The names are also
+        the names of the outputs.
     """
 
     def __init__(self, config: HeadSections, heads: dict[str, Head], **kwargs):
@@ -41,9 +42,7 @@ class MultiTaskHead(Head):
         self.reads_summary = all(head.reads_summary for head in self.heads)
 
     def build(self, input_shape):
-        for head in self.heads:
-            with tf.name_scope(head.name):
-                head.build(input_shape)
+        build_layers(*self.heads, input_shape=input_shape)
         super().build(input_shape)
 
     def call(self, content_USTD, inputs, seed=None):
@@ -83,7 +82,7 @@ class MultiTaskHead(Head):
         return self._of_subtask(of, labels)
 
     def _of_subtask(self, of, labels):
-        """Calls the function of the data set that the batch is of."""
+        """Calls the function of the batch's data set."""
         branches = [of(name, head) for name, head in zip(self.names, self.heads, strict=True)]
         return tf.switch_case(labels["subtask"][0], branches)
 

@@ -7,9 +7,9 @@ import numpy as np
 from official.xlnet.configs.experiment import XLNetConfig
 from official.xlnet.configs.registry import TASKS
 from official.xlnet.data.examples import TextExample
-from official.xlnet.errors import DataError
+from official.xlnet.errors import require_data
 from official.xlnet.tasks.batching import Unit
-from official.xlnet.tasks.labels import check_forms, in_order, keep_targets, target_of
+from official.xlnet.tasks.labels import check_forms, in_order, target_of
 from official.xlnet.tasks.task import Task, in_groups, register_task
 
 _JOINING = 2  # Random stream of the examples that form a unit; rankings use [seed, 1, epoch].
@@ -20,16 +20,13 @@ _OUTPUTS = ("logits", "score")  # Names of the output of a head.
 class MultiTask(Task):
     """Joint training of text classification, regression and ranking on several data sets.
 
-    Each batch is of one data set. Every example is seen once per epoch, so data sets are sampled
-    in proportion to their sizes. `task.labels` lists classes as `subtask/class`. A data set with
-    numeric labels, which has no classes there, is a regression; `task.rankings` are ranked.
+    Each batch comes from one data set. Every example is seen once per epoch, so data sets are
+    sampled in proportion to their sizes. `task.labels` lists classes as `subtask/class`. A data
+    set with numeric labels, which has no classes there, is a regression; `task.rankings` are
+    ranked.
     """
 
     metric = "mean"
-
-    @classmethod
-    def keep(cls, task, saved):
-        keep_targets(task, saved)
 
     def __init__(self, config, tokenizer):
         super().__init__(config, tokenizer)
@@ -44,21 +41,21 @@ class MultiTask(Task):
         labels: list[str] = []
         targets: list[tuple[float, float]] = []
         for name in config.task.subtasks:
-            if not name or "/" in name:
-                raise DataError(
-                    f"multitask data: expected names without '/', which separates them from "
-                    f"classes and metrics, got {name!r}"
-                )
+            require_data(
+                bool(name) and "/" not in name,
+                "multitask data",
+                "names without '/', which separates them from classes and metrics",
+                repr(name),
+            )
             own = [example for example in examples if example.subtask == name]
             if name in config.task.rankings:
                 TASKS["ranking"].complete(config, own)
                 targets.append((0.0, 1.0))
                 continue
             found = {example.label for example in own}
-            if len(found) < 2:
-                raise DataError(
-                    f"training data of {name}: expected at least two different labels, got one"
-                )
+            require_data(
+                len(found) >= 2, f"training data of {name}", "at least two different labels", "one"
+            )
             if any(isinstance(label, float) for label in found):
                 targets.append(
                     target_of([example.label for example in own], f"training data of {name}")
@@ -71,11 +68,13 @@ class MultiTask(Task):
         if not config.task.target_means:
             config.task.target_means, config.task.target_scales = zip(*targets, strict=True)
         module = config.task.answer_module
-        if all(config.task.part(name).answer_module != module for name in config.task.subtasks):
-            raise DataError(
-                f"multitask data: expected a data set with two text columns and classes, which "
-                f"task.answer_module={module} compares, got none"
-            )
+        require_data(
+            any(config.task.part(name).answer_module == module for name in config.task.subtasks),
+            "multitask data",
+            f"a data set with two text columns and classes, which task.answer_module={module} "
+            "compares",
+            "none",
+        )
 
     def read(self, examples):
         def read(part, own):
@@ -141,20 +140,13 @@ class MultiTask(Task):
             metrics["loss"] = float(np.mean([metrics[key] for key in keys]))
         return {"mean": float(np.mean(main)), **metrics}
 
-    def draw(self, axes, examples, predictions):
-        """Plots the main metric of each data set."""
-        metrics = self.evaluate(examples, predictions)
-        keys = {name: f"{name}/{_metric(part)}" for name, part in self.parts.items()}
-        names = [name for name in keys if keys[name] in metrics]
-        axes.bar(names, [metrics[keys[name]] for name in names])
-        axes.set(ylim=(0, 1), title="Main metrics")
-
     def _part(self, example: TextExample) -> Task:
-        if example.subtask not in self.parts:
-            raise DataError(
-                f"{example.id}: expected one of the data sets {', '.join(self.parts)}, got "
-                f"{example.subtask!r}"
-            )
+        require_data(
+            example.subtask in self.parts,
+            example.id,
+            f"one of the data sets {', '.join(self.parts)}",
+            repr(example.subtask),
+        )
         return self.parts[example.subtask]
 
     def _finish(self, unit: Unit, subtask: str) -> Unit:
@@ -166,7 +158,7 @@ class MultiTask(Task):
 
 
 def _metric(part: Task) -> str:
-    """The main metric of a data set: that of its recipe, or of its kind of task."""
+    """The main metric of a data set: as in its recipe, or the default of its kind of task."""
     return part.config.task.metric or part.metric
 
 

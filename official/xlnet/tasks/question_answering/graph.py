@@ -4,8 +4,8 @@
     end logits      e_i = dense(layer_norm(tanh(dense([h; h_i]))))    given the start i
     no answer       a = dense(tanh(dense([Σ softmax(s) h; h_CLS])))   log odds
 
-(reference: `get_qa_outputs` of the XLNet release). Tokens that cannot be part of an answer, which
-are those of the question and SEP, are masked. CLS is the start and end of "no answer".
+(reference: `get_qa_outputs` of the XLNet release). Tokens that cannot be part of an answer (the
+question and SEP) are masked. CLS is the start and end of "no answer".
 
 The service reads long paragraphs in sliding windows, which are made in the graph.
 """
@@ -18,9 +18,10 @@ import tensorflow as tf
 import tf_keras
 
 from official.xlnet.configs.sections import HeadSections
-from official.xlnet.errors import ConfigError
+from official.xlnet.errors import require_config
 from official.xlnet.modeling.heads.base import MASKED, Head, register_head
 from official.xlnet.modeling.kernels.stateless_dropout import dropout
+from official.xlnet.modeling.ops.initializers import build_layers
 from official.xlnet.serving.services.base import (
     TaskService,
     register_service,
@@ -83,8 +84,8 @@ class QuestionAnsweringHead(Head):
             answer_hidden=2 * width,
             answer_logits=width,
         )
-        with tf.name_scope("end_norm"):  # Layer normalization is built for a fixed rank.
-            self.end_norm.build([None, None, None, width])
+        # Layer normalization is built for a fixed rank.
+        build_layers(self.end_norm, input_shape=[None, None, None, width])
         super().build(input_shape)
 
     def call(self, content_USTD, inputs, seed=None):
@@ -164,7 +165,7 @@ class QuestionAnsweringHead(Head):
 class SimpleAnsweringHead(QuestionAnsweringHead):
     """Predicts start and end, each by itself: the head of HF's `XLNetForQuestionAnsweringSimple`.
 
-    Inputs and outputs are those of `QuestionAnsweringHead`, with the best spans of all:
+    Inputs and outputs are the same as in `QuestionAnsweringHead`; all spans are compared:
 
         log p(start, end) = log softmax(s)_start + log softmax(e)_end
         no_answer         = log p(CLS, CLS) - max log p(start, end)
@@ -237,11 +238,12 @@ class QuestionService(TaskService):
     def __init__(self, model, tokenizer, settings):
         super().__init__(model, tokenizer, settings)
         self._offsets = OffsetTokenizer(tokenizer.plain, tokenizer)
-        if settings.max_length < self._task.query_length + 4:
-            raise ConfigError(
-                f"max_length: expected room for a question of {self._task.query_length} tokens "
-                f"and part of its paragraph, got {settings.max_length}"
-            )
+        require_config(
+            settings.max_length >= self._task.query_length + 4,
+            "max_length",
+            f"room for a question of {self._task.query_length} tokens and part of its paragraph",
+            settings.max_length,
+        )
 
     def from_texts(self, texts):
         question = self.tokenizer(texts["question"])[:, : self._task.query_length]

@@ -14,10 +14,10 @@ from typing import Any
 
 from data_prep.tasks.table import is_table, read_rows
 from official.xlnet.data.reading import Reading, register_reader
-from official.xlnet.errors import DataError
+from official.xlnet.errors import DataError, require_data
 from official.xlnet.files.json_files import read_json
 from official.xlnet.files.schema import conform, shown
-from official.xlnet.tasks.question_answering.settings import QuestionExample
+from official.xlnet.tasks.question_answering import QuestionExample
 
 _FORM = '{"data": [{"paragraphs": [{"context": "…", "qas": […]}]}]}'
 # An answer with what no prediction begins or ends with: spaces of all kinds, the byte order mark,
@@ -47,8 +47,7 @@ def read_squad(reading: Reading) -> Iterator[QuestionExample]:
     seen: set[str] = set()
     for example, is_impossible in questions:
         where = f"{reading.path}: question {example.id}"
-        if example.id in seen:
-            raise DataError(f"{where}: expected an id of its own, got that of another question")
+        require_data(example.id not in seen, where, "an id of its own", "that of another question")
         seen.add(example.id)
         if not example.question.strip() or not example.context.strip():
             reading.reject("empty", f"{where} has no text")

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import collections
 import math
+import re
+import string
 from collections.abc import Sequence
 from typing import ClassVar
 
@@ -13,15 +15,16 @@ import tensorflow as tf
 from official.xlnet.checkpoints.convert.head_format import HeadFormat, dense
 from official.xlnet.checkpoints.convert.variable_map import row
 from official.xlnet.configs.registry import FORMATS
-from official.xlnet.errors import DataError
+from official.xlnet.errors import require_data
 from official.xlnet.tasks.batching import Arrays, Unit
-from official.xlnet.tasks.question_answering.metrics import exact_match, word_f1
-from official.xlnet.tasks.question_answering.settings import QuestionExample
+from official.xlnet.tasks.question_answering import QuestionExample
 from official.xlnet.tasks.question_answering.windows import Windows
 from official.xlnet.tasks.task import Prediction, Task, register_task
 from official.xlnet.tokenization.graph.ragged import ragged, rows_of
 
-NO_SPAN = -1e29  # Scores at or below this are of masked spans.
+NO_SPAN = -1e29  # Masked spans have scores at or below this.
+_ARTICLES = re.compile(r"\b(a|an|the)\b")
+_PUNCTUATION = str.maketrans("", "", string.punctuation)
 _NEVER_NULL = 1e30  # Null threshold with which every question is answered.
 
 
@@ -41,11 +44,12 @@ class QuestionAnswering(Task):
 
     @classmethod
     def complete(cls, config, examples):
-        if not any(example.answers for example in examples):
-            raise DataError(
-                "training data: expected at least one answerable question, got only unanswerable "
-                "ones"
-            )
+        require_data(
+            any(example.answers for example in examples),
+            "training data",
+            "at least one answerable question",
+            "only unanswerable ones",
+        )
         if all(example.answers for example in examples):
             config.task.null_threshold = _NEVER_NULL
 
@@ -53,11 +57,12 @@ class QuestionAnswering(Task):
         task = self.config.task
         question = self.tokens([e.question for e in examples])[:, : task.query_length]
         longest = int(tf.reduce_max(question.row_lengths()))
-        if task.max_length - longest < 4:
-            raise DataError(
-                f"task.max_length: expected room for a question of {longest} tokens and part of "
-                f"its paragraph, got {task.max_length}"
-            )
+        require_data(
+            task.max_length - longest >= 4,
+            "task.max_length",
+            f"room for a question of {longest} tokens and part of its paragraph",
+            task.max_length,
+        )
         read = [self.tokenizer.encode_with_offsets(e.context) for e in examples]
         ids = ragged([row for row, _ in read])
         windows = Windows.of(question, ids, task.max_length, task.window_stride)
@@ -133,7 +138,7 @@ class QuestionAnswering(Task):
     def evaluate(self, examples, predictions):
         """Computes the official SQuAD metrics, in percent.
 
-        Those of SQuAD 2.0 if any question is unanswerable, else those of SQuAD 1.1.
+        SQuAD 2.0's if any question is unanswerable, else SQuAD 1.1's.
         """
         answers = {prediction["id"]: prediction["answer"] for prediction in predictions}
         scores = np.array([_scores(answers[example.id], example) for example in examples])
@@ -240,9 +245,31 @@ def _labels(answer: tuple[int, int] | None, first: int, length: int, sequence: A
 
 
 def _scores(answer: str, example: QuestionExample) -> tuple[float, float]:
-    """Exact match and F1 of an answer, in [0, 1]."""
-    expected = [text for text, _ in example.answers]
-    return exact_match(answer, expected), word_f1(answer, expected)
+    """Exact match and F1 of the words of an answer, in [0, 1]: as SQuAD's `evaluate-v2.0.py`.
+
+    Args:
+      answer: the answer; empty if there is none.
+      example: the question; the best of its expected answers counts.
+    """
+    words = normalized(answer).split()
+    golds = [normalized(text).split() for text, _ in example.answers]
+    golds = [*filter(None, golds)] or [[]]
+    exact = max(float(words == gold) for gold in golds)
+    if not words or golds == [[]]:
+        return exact, exact
+    common = [(collections.Counter(words) & collections.Counter(gold)).total() for gold in golds]
+    f1 = [2 * n / (len(words) + len(gold)) for n, gold in zip(common, golds, strict=True)]
+    return exact, max(f1)
+
+
+def normalized(answer: str) -> str:
+    """An answer in lower case, without punctuation, articles and repeated spaces.
+
+    Example:
+      >>> normalized("The Nile-Delta,  in Egypt.")
+      'niledelta in egypt'
+    """
+    return " ".join(_ARTICLES.sub(" ", answer.lower().translate(_PUNCTUATION)).split())
 
 
 @FORMATS.register("question_answering")
@@ -271,15 +298,6 @@ class AnswerFormat(HeadFormat):
     )
     architecture = "XLNetForQuestionAnswering"
     hf_settings = {key: f"task.{key}" for key in ("start_n_top", "end_n_top")}
-
-    @classmethod
-    def differences(cls, task, to):
-        if not task.null_threshold:
-            return []
-        return [
-            f"task.null_threshold: {to} does not store it; there is no answer if the log odds "
-            f"exceed {task.null_threshold:g}"
-        ]
 
 
 @FORMATS.register("question_answering_simple")

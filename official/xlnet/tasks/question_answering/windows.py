@@ -65,7 +65,7 @@ class Windows:
 
         Returns:
           `token_ids` and `segment_ids`, ragged int32 [W, (number of tokens)], and ragged bool:
-          `can_answer`, the tokens of the paragraph, and `may_start`, those of them that have their
+          `can_answer`, the tokens of the paragraph, and `may_start`, the ones that have their
           maximum context in this window.
         """
         window = slices(ids, self.text_W, self.start_W, self.length_W)
@@ -87,7 +87,7 @@ class Windows:
         Ties go to the earlier window.
 
         Args:
-          first_B: place of the first token of each paragraph among those of all.
+          first_B: place of the first token of each paragraph among all tokens.
 
         Returns:
           bool [sum of window lengths].

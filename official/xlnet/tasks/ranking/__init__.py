@@ -1,8 +1,60 @@
 """Ranking of documents by relevance to a query."""
 
+from __future__ import annotations
+
+import dataclasses
+
+from official.xlnet.configs.base import register_settings
+from official.xlnet.configs.validation import COUNT_OR_NONE
+from official.xlnet.data.examples import Example
+from official.xlnet.tasks.settings import CandidatesConfig
+
 # QNLI and WNLI as pairwise ranking: the answering sentence, or the right referent of a pronoun,
 # should be ranked first.
 _PAIRS = {"name": "ranking", "scoring": "summary", "metric": "pair_accuracy"}
 DATASETS = {"qnli_ranking": _PAIRS, "wnli_ranking": _PAIRS}
 INPUTS = ("query", "document")
 FORMATS = ()  # No other format has its head.
+
+
+@register_settings("task", name=["ranking"])
+class RankingConfig(CandidatesConfig):
+    """Documents by their relevance to a query.
+
+    Attributes:
+      scoring: `kernel` (kernel pooling over token similarities) or `summary` (query and document
+        encoded together).
+      rerank_depth: number of documents of a TREC run that are reranked per query; 0: all.
+    """
+
+    allowed = {"scoring": ("kernel", "summary"), "rerank_depth": COUNT_OR_NONE}
+
+    of_head = (*CandidatesConfig.of_head, "scoring")
+
+    scoring: str = "kernel"
+    rerank_depth: int = 0
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class RankingExample(Example):
+    """Example of document ranking: a query and a candidate document.
+
+    Attributes:
+      id: id of the document.
+      query_id: id of the query; the documents of a query are ranked against each other.
+      query: text of the query.
+      document: text of the document.
+      relevance: relevance grade; 0 is irrelevant, below 0 is junk.
+      not_ranked: (document, grade) pairs of the query's judged documents that are not candidates;
+        they count in the ideal ranking of NDCG.
+      subtask: name of its data set in multi-task training.
+    """
+
+    label_field = "relevance"
+
+    query_id: str
+    query: str
+    document: str
+    relevance: float | None = None
+    not_ranked: tuple[tuple[str, float], ...] = ()
+    subtask: str = ""

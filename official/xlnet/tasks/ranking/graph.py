@@ -1,6 +1,6 @@
 """Heads and service of ranking: kernel pooling or a sequence summary, a softmax over candidates.
 
-Kernel pooling (K-NRM, Xiong et al., 2017) is of soft term frequencies:
+Kernel pooling (K-NRM, Xiong et al., 2017) computes soft term frequencies:
 
     M_ij = cos(q_i, d_j)
     K_k(M) = Σ_i log Σ_j exp(-(M_ij - μ_k)² / 2σ_k²)
@@ -61,9 +61,9 @@ def kernel_pooling(
 class KernelRankingHead(Head):
     """Kernel-pooling ranker (K-NRM): score = tanh(w · 0.01 kernel_pooling(query, document) + b).
 
-    The sequences of a unit are the query and then its documents, of which the first is more
+    The sequences of a unit are the query and then its documents. The first document is more
     relevant than the others. Outputs: `score` float32 [U, S - 1]; documents that are all padding
-    are masked. The loss is that of the first document under a softmax over all of them:
+    are masked. The loss is the cross entropy of the first document in a softmax over all of them:
 
         loss = -log(exp(score_0) / Σ_s exp(score_s))
 
@@ -106,7 +106,7 @@ class SummaryRankingHead(SequenceScoreHead):
     """Cross-encoder ranker: score = w · summary(document, query) + b.
 
     Each sequence of a unit is one document with the query. Outputs: `score` float32 [U, S]. The
-    loss is that of `KernelRankingHead`.
+    loss is the same as in `KernelRankingHead`.
 
     Args:
       config: sections of the experiment; uses `model` and `task.summary`.

@@ -6,8 +6,8 @@ A table has the columns `query`, `document` and `relevance`, and optionally `que
 pronoun of the first, is the document, and the label is its relevance.
 
 A folder contains `queries.tsv` and `documents.tsv` (id, tab, text), TREC relevance judgements
-`qrels`, and optionally a TREC `run` with the documents to rank, of which the best
-`task.rerank_depth` of each query are read; by default, those in `qrels`.
+`qrels`, and optionally a TREC `run` with the documents to rank. The best
+`task.rerank_depth` of each query are read. Without a `run`, the documents in `qrels` are ranked.
 """
 
 from __future__ import annotations
@@ -19,11 +19,11 @@ from typing import Any
 from data_prep.tasks.rows import MAX_NUMBER, Row, WrongRowError, listed, number, text, usable
 from data_prep.tasks.table import read_rows
 from official.xlnet.data.reading import Reading, register_reader
-from official.xlnet.errors import DataError
+from official.xlnet.errors import DataError, require_data
 from official.xlnet.files.schema import shown
 from official.xlnet.files.text import open_text
+from official.xlnet.tasks.ranking import RankingExample
 from official.xlnet.tasks.ranking.metrics import ranking_order
-from official.xlnet.tasks.ranking.settings import RankingExample
 
 _RELEVANCE = {"entailment": 1, "not_entailment": 0}  # Of the labels of QNLI.
 _HIGHEST_GRADE = 100.0  # Gains are powers of two of it.
@@ -143,10 +143,12 @@ def _read_texts(path: str, wanted: Collection[str]) -> dict[str, str]:
         name, tab, content = line.rstrip("\r\n").partition("\t")
         if not tab:
             raise DataError(f"{path}, line {place}: expected an id, a tab and a text")
-        if texts.get(name, content) != content:
-            raise DataError(
-                f"{path}, line {place}: expected one text for {name!r}, got another one"
-            )
+        require_data(
+            texts.get(name, content) == content,
+            f"{path}, line {place}",
+            f"one text for {name!r}",
+            "another one",
+        )
         if name in wanted:
             texts[name] = content
     return texts
@@ -175,11 +177,12 @@ def _read_columns(
         except WrongRowError as error:
             raise DataError(f"{path}, line {line_number}: {error}") from None
         documents = table.setdefault(fields[0], {})
-        if fields[2] in documents:
-            raise DataError(
-                f"{path}, line {line_number}: expected each document once for a query, got "
-                f"{fields[2]!r} again"
-            )
+        require_data(
+            fields[2] not in documents,
+            f"{path}, line {line_number}",
+            "each document once for a query",
+            f"{fields[2]!r} again",
+        )
         documents[fields[2]] = value
     return table
 

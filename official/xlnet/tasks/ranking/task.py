@@ -9,11 +9,11 @@ import numpy as np
 import tensorflow as tf
 
 from official.xlnet.configs.task import TaskConfig
-from official.xlnet.errors import DataError
+from official.xlnet.errors import require_data
 from official.xlnet.tasks.batching import Unit
 from official.xlnet.tasks.labels import mean_score
+from official.xlnet.tasks.ranking import RankingExample
 from official.xlnet.tasks.ranking.metrics import evaluate_ranking
-from official.xlnet.tasks.ranking.settings import RankingExample
 from official.xlnet.tasks.task import Task, in_parts, register_task
 
 _PAIR_SAMPLING = 1  # Random stream of the training pairs; `TrainingBatches` uses [seed, epoch].
@@ -31,8 +31,8 @@ def columns_of(
       task: settings of the task.
 
     Returns:
-      The texts of N sequences, document and query; with `task.scoring` `kernel`, that of Q + N
-      sequences, first the queries.
+      The texts of N sequences, document and query; with `task.scoring` `kernel`, the single text
+      of each of Q + N sequences, queries first.
     """
     query = query[:, : task.query_length]
     if task.scoring == "summary":
@@ -57,10 +57,12 @@ class Ranking(Task):
 
     @classmethod
     def complete(cls, config, examples):
-        if not any(_pairs(group) for group in _by_query(examples).values()):
-            raise DataError(
-                "training data: expected queries with documents of different relevance, got none"
-            )
+        require_data(
+            any(_pairs(group) for group in _by_query(examples).values()),
+            "training data",
+            "queries with documents of different relevance",
+            "none",
+        )
 
     def read(self, examples):
         return [[unit] for unit in self._units([[example] for example in examples], 1)]
@@ -148,16 +150,6 @@ class Ranking(Task):
             metrics["pair_accuracy"] = float(np.mean(np.array(margins) > 0))
             metrics["loss"] = float(np.mean(np.logaddexp(0.0, -np.array(margins))))
         return metrics
-
-    def draw(self, axes, examples, predictions):
-        """Plots the distribution of scores for each relevance grade."""
-        by_grade = collections.defaultdict(list)
-        for example, prediction in zip(examples, predictions, strict=True):
-            by_grade[float(example.relevance)].append(prediction["score"])
-        grades = sorted(by_grade)
-        axes.boxplot([by_grade[grade] for grade in grades])
-        axes.set_xticks(range(1, len(grades) + 1), [f"{grade:g}" for grade in grades])
-        axes.set(xlabel="relevance", ylabel="score", title="Scores by relevance")
 
 
 def _by_query(examples: Sequence[RankingExample]) -> dict[str, list[RankingExample]]:

@@ -56,9 +56,6 @@ class TokenClassificationHead(Head):
     def num_items(self, labels):
         return tf.reduce_sum(tf.cast(labels["tags"][:, 0] >= 0, tf.float32), axis=1)
 
-    def get_config(self):
-        return {**super().get_config(), "num_logits": self.num_logits}
-
 
 @register_service("token_classification")
 class TagService(TaskService):

@@ -14,11 +14,11 @@ from collections.abc import Iterator
 from data_prep.tasks.rows import Row, WrongRowError, class_name, texts, usable
 from data_prep.tasks.table import is_table, read_rows
 from official.xlnet.data.reading import Reading, register_reader
-from official.xlnet.errors import DataError
+from official.xlnet.errors import DataError, require_data
 from official.xlnet.files.compression import without_compression
 from official.xlnet.files.schema import shown
 from official.xlnet.files.text import open_text
-from official.xlnet.tasks.token_classification.settings import TaggedExample
+from official.xlnet.tasks.token_classification import TaggedExample
 
 _DOCUMENT = "-DOCSTART-"  # First field of a document separator.
 _TAG = re.compile(r"O|[BIESLU]-\S+")  # Of the schemes BIO, BIOES and BILOU.
@@ -49,10 +49,12 @@ def read_conll(reading: Reading) -> Iterator[TaggedExample]:
         return
     with open_text(reading.path) as file:
         text = file.read().split("\n")
-    if text[0].lstrip().startswith(('{"', "[{", '["')):
-        raise DataError(
-            f"{reading.path}: expected words with their columns, one on each line, got JSON"
-        )
+    require_data(
+        not text[0].lstrip().startswith(('{"', "[{", '["')),
+        reading.path,
+        "words with their columns, one on each line",
+        "JSON",
+    )
     lines = [_fields(line) for line in text]
     if not reading.with_labels and _has_sentences(reading, text, lines):
         reading.say("every line is read as a sentence of words that are separated by spaces")
@@ -121,15 +123,17 @@ def _has_sentences(reading: Reading, text: list[str], lines: list[list[str]]) ->
     has_tabs = any("\t" in line.strip() for line in text)
     if not words or has_tabs or widths == {1} or (is_tagged and min(widths) > 1):
         return False
-    if without_compression(reading.path).lower().endswith(".csv"):
-        raise DataError(
-            f"{reading.path}: expected words with their columns, or sentences, one on each line, "
-            "got a table, as .csv says; write a text file of the column with the words or sentences"
-        )
-    if len(widths) == 1 and len(words) > _FEW_LINES:
-        raise DataError(
-            f"{reading.path}: expected words with their columns, of which the last is a tag, or "
-            f"words alone, or sentences, got {len(words)} lines of {min(widths)} columns without a "
-            "tag; leave only the words, one on each line, or separate columns by tabs"
-        )
+    require_data(
+        not without_compression(reading.path).lower().endswith(".csv"),
+        reading.path,
+        "words with their columns, or sentences, one on each line",
+        "a table, as .csv says; write a text file of the column with the words or sentences",
+    )
+    require_data(
+        len(widths) > 1 or len(words) <= _FEW_LINES,
+        reading.path,
+        "words with their columns, of which the last is a tag, or words alone, or sentences",
+        f"{len(words)} lines of {min(widths)} columns without a tag; leave only the words, "
+        "one on each line, or separate columns by tabs",
+    )
     return True

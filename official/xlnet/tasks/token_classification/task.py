@@ -9,7 +9,7 @@ import numpy as np
 
 from official.xlnet.checkpoints.convert.head_format import HeadFormat, dense
 from official.xlnet.configs.registry import FORMATS
-from official.xlnet.errors import DataError
+from official.xlnet.errors import DataError, require_data
 from official.xlnet.tasks.batching import Unit
 from official.xlnet.tasks.labels import complete_labels, label_index, rounded, softmax
 from official.xlnet.tasks.reports import draw_confusion
@@ -40,8 +40,7 @@ class TokenClassification(Task):
 
     def read(self, examples):
         length, labels = self.config.task.max_length, self.labels
-        if length < MARKS + 1:
-            raise DataError(f"task.max_length: expected at least {MARKS + 1}, got {length}")
+        require_data(length >= MARKS + 1, "task.max_length", f"at least {MARKS + 1}", length)
         words = [word for example in examples for word in example.words]
         tags = [
             _NO_TAG if example.tags is None else label_index(labels, example.tags[n], example.id)
@@ -132,7 +131,7 @@ class TokenClassification(Task):
 
 
 def entity_tags(tags: Iterable[str], only_letters: bool = False) -> list[str]:
-    """Tags in the letters of BIOES, which seqeval reads; a tag without a letter is of its run.
+    """Tags in the letters of BIOES, which seqeval reads; a tag without a letter continues its run.
 
     Args:
       tags: the tags of a sentence.

@@ -7,12 +7,12 @@ import tensorflow as tf
 from official.xlnet.configs.registry import TASKS
 from official.xlnet.configs.sections import HeadSections
 from official.xlnet.data.examples import TextExample
-from official.xlnet.extensions.stochastic_answer.head import StochasticAnswerHead
+from official.xlnet.extensions.stochastic_answer import StochasticAnswerHead
 from official.xlnet.modeling.heads import create_head
 from official.xlnet.tasks.batching import TrainingBatches
 from official.xlnet.tasks.classification.graph import ClassificationHead, RegressionHead
+from official.xlnet.tasks.ranking import RankingExample
 from official.xlnet.tasks.ranking.graph import SummaryRankingHead
-from official.xlnet.tasks.ranking.settings import RankingExample
 from official.xlnet.tokenization.tokenizer import Tokenizer
 from tests.helpers.corpora import WORDS, vocabulary_dir
 from tests.helpers.task_corpora import task_config

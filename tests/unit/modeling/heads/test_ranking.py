@@ -7,7 +7,7 @@ import pytest
 
 from official.xlnet.configs.registry import TASKS
 from official.xlnet.modeling.heads import create_head
-from official.xlnet.tasks.ranking.settings import RankingExample
+from official.xlnet.tasks.ranking import RankingExample
 from official.xlnet.tokenization.tokenizer import Tokenizer
 from tests.helpers.task_corpora import task_config
 from tests.helpers.tiny import randomize

@@ -273,7 +273,7 @@ for wrong in (
 """
     lines = run(code, TF_USE_LEGACY_KERAS="0")
     assert len(lines) == 11
-    assert "expected an optimizer of tf_keras" in lines[0]
+    assert "expected objects of tf_keras" in lines[0]
     assert all("expected objects of tf_keras, got keras." in line for line in lines[1:5])
     assert all("expected inputs of tf_keras" in line for line in lines[5:8])
     assert all("got a call by a model or layer of Keras 3" in line for line in lines[8:])

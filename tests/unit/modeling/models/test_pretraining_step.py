@@ -196,7 +196,8 @@ def test_a_slice_begins_when_the_one_before_is_done():
     @tf.function
     def step(mask_BP):
         task = ObjectiveBatch({}, tf.zeros([6, 5], tf.int32), mask_BP)
-        return accumulate(gradients, task, tf.zeros([2], tf.int32), num_slices=3)
+        training = TrainingConfig(accumulate_steps=3)
+        return accumulate(gradients, task, tf.zeros([2], tf.int32), training)
 
     operations = step.get_concrete_function(tf.TensorSpec([6, 5])).graph.get_operations()
     (loop,) = (op for op in operations if op.type in ("While", "StatelessWhile"))

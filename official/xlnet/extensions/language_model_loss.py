@@ -10,6 +10,7 @@ from official.xlnet.configs.registry import TASK_LOSSES
 from official.xlnet.modeling.layers.lm_head import LMHead
 from official.xlnet.modeling.networks.xlnet_encoder import XLNetEncoder
 from official.xlnet.modeling.objectives.permutation_sampling import causal_order
+from official.xlnet.modeling.ops.initializers import build_layers
 from official.xlnet.tokenization.special_tokens import NUM_SPECIAL
 
 
@@ -38,8 +39,7 @@ class AuxiliaryLanguageModel(tf_keras.layers.Layer):
         return {"lm_head": self.lm_head}
 
     def build(self, input_shape=None):
-        with tf.name_scope("lm_head"):
-            self.lm_head.build()
+        build_layers(self.lm_head)
         super().build(input_shape)
 
     def call(

@@ -21,6 +21,7 @@ from official.xlnet.modeling.layers.feed_forward import ACTIVATIONS
 from official.xlnet.modeling.layers.lm_head import LMHead
 from official.xlnet.modeling.networks.encoder import Encoder, register_network
 from official.xlnet.modeling.networks.encoder_inputs import checked_inputs
+from official.xlnet.modeling.ops.initializers import build_layers
 
 _INPUTS = {"token_ids", "segment_ids", "is_padding", "order", "perm_mask", "dropout_seed"}
 
@@ -67,9 +68,7 @@ class MaskedLMHead(LMHead):
         return cls(model.vocab_size, *settings, **kwargs)
 
     def build(self, input_shape=None):
-        for layer in (self.dense, self.layer_norm):
-            with tf.name_scope(layer.name):
-                layer.build([None, None, self.width])
+        build_layers(self.dense, self.layer_norm, input_shape=[None, None, self.width])
         super().build(input_shape)
 
     def call(self, content_BPD: tf.Tensor, embedding_VD: tf.Tensor) -> tf.Tensor:

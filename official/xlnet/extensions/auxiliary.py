@@ -6,7 +6,7 @@ import tensorflow as tf
 
 from official.xlnet.configs.sections import ObjectiveSections
 from official.xlnet.modeling.objectives.auxiliary import AuxiliaryObjective, register_auxiliary
-from official.xlnet.modeling.objectives.base import Labels, prediction_positions, prediction_rows
+from official.xlnet.modeling.objectives.base import Labels, prediction_rows
 from official.xlnet.tokenization.special_tokens import EOD_ID, SEGMENT_A, SEGMENT_B
 
 
@@ -41,8 +41,8 @@ class Capitalization(AuxiliaryObjective):
     """
 
     def labels(self, batch, task):
-        positions_BP = prediction_positions(task.inputs)
-        case_BP = tf.gather(batch["letter_case"], positions_BP, batch_dims=1)
+        name = "content_positions" if "content_positions" in task.inputs else "target_positions"
+        case_BP = tf.gather(batch["letter_case"], task.inputs[name], batch_dims=1)
         weight_BP = task.mask_BP * tf.cast(case_BP >= 0, tf.float32)
         return Labels(tf.maximum(case_BP, 0), weight_BP)
 

@@ -1,1 +1,0 @@
-"""RoBERTa's inputs: contiguous text in one segment, across documents or within each."""

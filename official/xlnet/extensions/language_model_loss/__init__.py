@@ -1,1 +1,0 @@
-"""The auxiliary language-model loss of GPT in fine-tuning."""

@@ -1,0 +1,288 @@
+"""Keys of the extensions in the sections of the configuration; imports no TensorFlow."""
+
+from __future__ import annotations
+
+from official.xlnet.configs.base import register_settings
+from official.xlnet.configs.experiment import XLNetConfig
+from official.xlnet.configs.model import ModelConfig
+from official.xlnet.configs.objective import ObjectiveConfig, Stage
+from official.xlnet.configs.task import TaskConfig
+from official.xlnet.configs.validation import (
+    COUNT,
+    NOT_NEGATIVE,
+    RATE,
+    Range,
+    require,
+    require_one_of,
+)
+from official.xlnet.errors import require_data, require_extra
+from official.xlnet.tasks.classification import ClassificationConfig
+from official.xlnet.tasks.settings import AnswerModuleConfig
+
+_NETWORKS = ("bert", "gpt", "gpt2")
+
+
+@register_settings("model", network=_NETWORKS)
+class BertModelConfig(ModelConfig):
+    """`network` may be `bert`, `gpt` or `gpt2`.
+
+    Attributes:
+      max_positions: number of learned positions: the longest input.
+      num_segments: for `bert`, number of learned segment embeddings; larger ids have the last one.
+    """
+
+    allowed = {"max_positions": COUNT, "num_segments": COUNT}
+    unread_with = {
+        "max_positions": ("network", ("xlnet",)),
+        "num_segments": ("network", ("xlnet", "gpt", "gpt2")),
+        "untie_r": ("network", _NETWORKS),
+        "attention_init": ("network", _NETWORKS),
+    }
+
+    max_positions: int = 512
+    num_segments: int = 3
+
+    @property
+    def _is_chosen(self) -> bool:
+        return self.network in _NETWORKS
+
+    @property
+    def longest_input(self) -> int | None:
+        return self.max_positions if self._is_chosen else super().longest_input
+
+    @property
+    def num_parameters(self) -> int:
+        """As in `ModelConfig`: embeddings of words and positions; 4·D² + 4·D in attention.
+
+        In `bert` also the embeddings of segments and a layer norm; in `gpt2` a layer norm.
+        """
+        if not self._is_chosen:
+            return super().num_parameters
+        width, inner = self.d_model, self.d_inner
+        rows = self.num_embeddings + self.max_positions
+        rows += {"bert": self.num_segments + 2, "gpt": 0, "gpt2": 2}[self.network]
+        layer = 4 * width**2 + 4 * width + 2 * width * inner + inner + width + 4 * width
+        return rows * width + self.num_layers * layer
+
+    def check(self) -> None:
+        super().check()
+        if not self._is_chosen:
+            return
+        require_extra("official.nlp", "garden", f"model.network={self.network}")
+        only_xlnet = {"mem_len": 0, "clamp_len": 0, "recompute": "none", "depth": "stacked"}
+        only_gpt = {"attention_type": "uni"} if self.network != "bert" else {}
+        for key, expected in (only_xlnet | only_gpt).items():
+            got = getattr(self, key)
+            where = f"{expected!r} with model.network={self.network}"
+            require(got == expected, f"model.{key}", where, got)
+
+    def check_with(self, config: XLNetConfig) -> None:
+        super().check_with(config)
+        if not self._is_chosen:
+            return
+        network = f"with model.network={self.network}"
+        require(
+            config.task.name != "" or config.objective.kind != "permutation",
+            "objective.kind",
+            f"denoising or causal {network}, which has no query stream",
+            config.objective.kind,
+        )
+        require(
+            not config.data.bidirectional,
+            "data.bidirectional",
+            f"false {network}, whose positions have no direction",
+            config.data.bidirectional,
+        )
+        require(
+            config.training.products == "float32",
+            "training.products",
+            f"float32 {network}, whose layers are the Model Garden's",
+            config.training.products,
+        )
+        inputs = {"data.seq_len": config.data.seq_len}
+        if config.task.name:
+            inputs["task.max_length"] = config.task.max_length
+        expected = f"at most model.max_positions = {self.max_positions} {network}"
+        for key, length in inputs.items():
+            require(length <= self.max_positions, key, expected, length)
+
+
+@register_settings("model", depth=("shared", "adaptive"))
+class UniversalModelConfig(ModelConfig):
+    """`depth` may be `shared` (one block for all layers) or `adaptive` (each token halts, too).
+
+    Attributes:
+      step_encoding: whether the input of the shared block says which step it is.
+      halting_threshold: sum of halting probabilities at which a token halts, with
+        `depth: adaptive`; `num_layers` is the most that it goes through.
+      ponder_weight: weight in the loss of the mean number of steps (more exactly, of the ponder
+        cost), with `depth: adaptive`.
+    """
+
+    allowed = {"halting_threshold": Range(0, 1), "ponder_weight": Range(0, 1000)}
+    unread_with = {
+        "step_encoding": ("depth", ("stacked",)),
+        "halting_threshold": ("depth", ("stacked", "shared")),
+        "ponder_weight": ("depth", ("stacked", "shared")),
+    }
+
+    step_encoding: bool = True
+    halting_threshold: float = 0.99
+    ponder_weight: float = 0.01
+
+    def depth_parameters(self, block: int) -> int:
+        """As in `ModelConfig`, of one block, and D + 1 of halting."""
+        sizes = {"shared": block, "adaptive": block + self.d_model + 1}
+        return sizes.get(self.depth) or super().depth_parameters(block)
+
+
+@register_settings("objective", auxiliary=("next_sentence",))
+class NextSentenceConfig(ObjectiveConfig):
+    """`auxiliary` may name `next_sentence`.
+
+    Attributes:
+      next_sentence: whether CLS predicts whether B follows A: short for
+        `auxiliary: [next_sentence]`.
+    """
+
+    next_sentence: bool = False
+
+    def stages(self) -> list[Stage]:
+        first = [Stage("next_sentence", 0, 1.0)] if self.next_sentence else []
+        return [*first, *super().stages()]
+
+    def check(self) -> None:
+        super().check()
+        require(
+            self.kind != "causal" or "next_sentence" not in [stage.name for stage in self.stages()],
+            "objective.kind",
+            "one that reads B, with next_sentence",
+            self.kind,
+        )
+
+
+@register_settings("objective", auxiliary=("capitalization", "token_document"))
+class ErnieObjectiveConfig(ObjectiveConfig):
+    """`auxiliary` may name `capitalization` and `token_document`."""
+
+    def check_with(self, config: XLNetConfig) -> None:
+        """Raises `ConfigError` if the question of an objective has no answer or shows it."""
+        super().check_with(config)
+        if "capitalization" in self.auxiliary:
+            lowercase, expected = config.data.lowercase, "false with capitalization"
+            require(not lowercase, "data.lowercase", expected, lowercase)
+            expected = "permutation or denoising with capitalization"
+            require(self.kind != "causal", "objective.kind", expected, self.kind)
+        if "token_document" in self.auxiliary:
+            reuse_len, mem_len = config.data.reuse_len, config.model.mem_len
+            require(reuse_len > 0, "data.reuse_len", "above 0 with token_document", reuse_len)
+            expected = "above 0 with denoising and token_document, so that the reuse part is read "
+            sees_all = self.kind == "denoising" and mem_len == 0
+            require(not sees_all, "model.mem_len", f"{expected}alone", mem_len)
+
+
+_CONTIGUOUS = ("full_sentences", "doc_sentences")
+
+
+@register_settings("objective", input_format=_CONTIGUOUS)
+class ContiguousConfig(ObjectiveConfig):
+    """`input_format` may be `full_sentences` or `doc_sentences`."""
+
+    def check_with(self, config: XLNetConfig) -> None:
+        super().check_with(config)
+        if self.input_format not in _CONTIGUOUS:
+            return
+        where = f"with objective.input_format={self.input_format}"
+        require(self.kind == "denoising", "objective.kind", f"denoising {where}", self.kind)
+        names = [stage.name for stage in self.stages()]
+        require(not names, "objective.auxiliary", f"none {where}, which has no B", names)
+        if self.input_format == "doc_sentences":
+            mem_len = config.model.mem_len
+            require(mem_len == 0, "model.mem_len", f"0 {where}", mem_len)
+
+
+@register_settings("task", answer_module=["san"])
+class StochasticAnswerConfig(AnswerModuleConfig):
+    """`answer_module` may be `san` (stochastic answer network of MT-DNN, for pairs of texts).
+
+    Attributes:
+      answer_steps: number of steps of `san`, K.
+      answer_dropout: probability that a step of `san` does not count, in training.
+    """
+
+    allowed = {"answer_steps": Range(1, 100), "answer_dropout": RATE}
+    unread_with = dict.fromkeys(allowed, ("answer_module", ("summary",)))
+
+    of_head = (*AnswerModuleConfig.of_head, "answer_steps")
+
+    answer_steps: int = 5
+    answer_dropout: float = 0.1
+
+    def check_examples(self, examples):
+        super().check_examples(examples)
+        found = {len(example.texts) for example in examples}
+        require_data(
+            self.answer_module != "san" or found == {2},
+            "training data",
+            "two texts in each example, which task.answer_module=san compares",
+            ", ".join(map(str, sorted(found))),
+        )
+
+
+@register_settings("task")
+class LanguageModelLossConfig(TaskConfig):
+    """A language model may be trained beside a task.
+
+    Attributes:
+      lm_weight: weight λ of the auxiliary language-model loss of GPT: loss of the task plus λ
+        times the language-model loss of the text from left to right; 0: none.
+    """
+
+    allowed = {"lm_weight": NOT_NEGATIVE}
+
+    lm_weight: float = 0.0
+
+    def auxiliary_losses(self) -> dict[str, float]:
+        own = {"language_model": self.lm_weight} if self.lm_weight else {}
+        return super().auxiliary_losses() | own
+
+    def check_with(self, config: XLNetConfig) -> None:
+        super().check_with(config)
+        if self.lm_weight:
+            key = "model.network of a model that is fine-tuned with task.lm_weight"
+            require_one_of(key, config.model.network, ("xlnet",))
+            key = "objective.kind of a model that is fine-tuned with task.lm_weight"
+            require_one_of(key, config.objective.kind, ("permutation", "causal"))
+
+
+@register_settings("task")
+class BothOrdersConfig(ClassificationConfig):
+    """A pair of texts may be read in both orders.
+
+    Attributes:
+      both_orders: whether texts A and B are read as `A | B` and as `B | A`, as in GPT's similarity
+        tasks: logits = W · (summary(A | B) + summary(B | A)) / 2 + b.
+    """
+
+    both_orders: bool = False
+
+    def orders(self, num_texts):
+        (order,) = super().orders(num_texts)
+        return [order, order[::-1]] if self.both_orders else [order]
+
+    def check(self) -> None:
+        super().check()
+        needed = {"long_texts": "truncate", "pooling": "mean", "answer_module": "summary"}
+        for key, expected in needed.items() if self.both_orders else ():
+            got = getattr(self, key)
+            require(got == expected, f"task.{key}", f"{expected} with task.both_orders", got)
+
+    def check_examples(self, examples):
+        super().check_examples(examples)
+        found = {len(example.texts) for example in examples}
+        require_data(
+            not self.both_orders or found == {2},
+            "training data",
+            "two texts in each example, which task.both_orders reads in both orders",
+            ", ".join(map(str, sorted(found))),
+        )

@@ -1,1 +1,0 @@
-"""The answer module of MT-DNN: a stochastic answer network."""

@@ -1,1 +1,0 @@
-"""The Universal Transformer's depth: one block for all layers, also with halting by token."""
