@@ -2,6 +2,7 @@
 
 import json
 import random
+import re
 
 import pytest
 from seqeval.metrics.sequence_labeling import get_entities
@@ -9,6 +10,7 @@ from seqeval.metrics.sequence_labeling import get_entities
 from data_prep.tasks.task_data import read_task
 from official.xlnet.configs.experiment import XLNetConfig
 from official.xlnet.configs.registry import TASKS
+from official.xlnet.configs.task import TaskConfig
 from official.xlnet.data.examples import TextExample
 from official.xlnet.errors import DataError
 from official.xlnet.tasks.labels import label_index, with_label_type
@@ -49,6 +51,31 @@ def test_labels_that_look_the_same_are_no_two_classes(kind, alike):
     different = ("Good", "good", "goods", "½", "1/2")
     TASKS[kind].complete(config, [EXAMPLES[kind](label) for label in different])
     assert len(config.task.labels) == 5
+
+
+@pytest.mark.parametrize(
+    "labels, separator",
+    [
+        (["calm|kind", "kind|loud", "calm|loud"], "|"),
+        (["a; b", "a", "b"], ";"),
+        (["red green", "red", "green"], " "),
+    ],
+)
+def test_classes_read_as_one_are_not_trained(labels, separator):
+    """Another separator than the comma; with single classes of such names, they are classes."""
+    config, example = config_of("multi_label"), EXAMPLES["multi_label"]
+    with pytest.raises(DataError, match=f"set task.label_separator to '{re.escape(separator)}'"):
+        TASKS["multi_label"].complete(config, [example(label) for label in labels])
+    TASKS["multi_label"].complete(config, [example(label) for label in ("New York", "Bern|CH")])
+
+
+def test_measurements_are_no_classes_of_a_multitask_data_set():
+    settings = TaskConfig(name="classification")
+    rows = [TextExample(str(n), ("a",), label) for n, label in enumerate(["1", "2.5", "-3"])]
+    task = config_of("multitask").task
+    with pytest.raises(DataError, match=r"got numbers such as 2\.5; task\.regressions=\[own\]"):
+        task.take([("own", "own.tsv", settings, rows)])
+    task.take([("own", "own.tsv", settings, [*rows[:1], TextExample("9", ("a",), "2.5 stars")])])
 
 
 @pytest.mark.parametrize("kind", EXAMPLES)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import collections
 import sys
 from collections.abc import Sequence
 
@@ -13,6 +14,7 @@ from official.xlnet.checkpoints.convert.head_format import (
 )
 from official.xlnet.configs.registry import FORMATS
 from official.xlnet.data.examples import TextExample
+from official.xlnet.errors import require_data
 from official.xlnet.tasks.labels import (
     LEAST_PROBABILITY,
     check_hidden,
@@ -118,6 +120,8 @@ class MultiLabel(TextTask):
     @classmethod
     def complete(cls, config, examples):
         labels = {label for example in examples for label in example.label or ()}
+        if not config.task.labels:
+            _check_separated(labels)
         config.task.labels = complete_labels(config, labels)
         config.task.check_examples(examples)
 
@@ -180,6 +184,26 @@ class MultiLabel(TextTask):
             [[p["probabilities"][label] for label in labels] for p in predictions]
         )
         return true.astype(int), probability
+
+
+def _check_separated(labels: set[str]) -> None:
+    """Raises `DataError` if several classes were read as one, as another character separates them.
+
+    Each part of a label between vertical bars or semicolons is then a part of another one, or a
+    class itself; between spaces, a class itself.
+    """
+    for separator in "|; ":
+        parts = {label: [x.strip() for x in label.split(separator)] for label in labels}
+        number = collections.Counter(x for each in parts.values() for x in each)
+        for label, each in parts.items():
+            is_shared = separator != " " and all(number[x] > 1 for x in each)
+            require_data(
+                len(each) == 1 or not (is_shared or labels.issuperset(each)),
+                "training data",
+                "classes separated by commas",
+                f"the class {label!r}; set task.label_separator to {separator!r}, or list all "
+                "classes in task.labels",
+            )
 
 
 @register_task("regression")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 from typing import Any
 
@@ -14,7 +15,7 @@ from official.xlnet.tasks.settings import AnswerModuleConfig, CandidatesConfig
 
 FORMATS = ()  # No other format has its head.
 
-
+_NUMBER = re.compile(r"[-+]?\d*\.?\d+")
 _RANKED = ("document", "query")  # Texts of a ranking, as they are packed.
 
 
@@ -118,6 +119,17 @@ class MultitaskConfig(AnswerModuleConfig, CandidatesConfig):
         return TaskConfig(**known | ({"text_columns": own} if own else {}))
 
     def take(self, parts: Sequence[tuple[str, str, TaskConfig, Sequence[Any]]]) -> None:
+        for name, path, settings, examples in parts:
+            if settings.name == "classification" and name not in DATASETS:
+                labels = [str(example.label) for example in examples]
+                numbers = [float(label) for label in labels if _NUMBER.fullmatch(label)]
+                other = next((number for number in numbers if number % 1), None)
+                require_data(
+                    len(numbers) < len(labels) or other is None,
+                    path,
+                    "class names",
+                    f"numbers such as {other}; task.regressions=[{name}] predicts numbers",
+                )
         if not self.subtasks:
             self.subtasks = tuple(name for name, *_ in parts)
             texts = {
