@@ -5,8 +5,8 @@
 Rows are recipes in configs/ablation: BERT, RoBERTa's setting and XLNet, each with its own network
 and initial scale. Each is pre-trained on the same text for the same numbers of tokens (`--steps`).
 The first seed tries every one of `--rates`; the one with the lowest loss of held-out spans is kept
-for the other seeds. The page compares what can be: the likelihood of the same held-out tokens, and
-accuracy after fine-tuning on tables with the same settings; `ablation` compares spans.
+for the other seeds. The page compares what can be: the likelihood of the same held-out tokens and
+spans, and accuracy after fine-tuning on tables with the same settings.
 Finished runs are not repeated; what was not begun within `--minutes` is left out.
 """
 
@@ -44,6 +44,7 @@ ROWS: dict[str, tuple[str, tuple[str, ...]]] = {
     "roberta": ("BERT, RoBERTa's setting", _BERT),
     "xlnet_k6": ("XLNet, K = 6", ()),
 }
+_READINGS = ("span, left to right", "span, context alone")
 _WARMUP = 10  # One step in so many.
 _FINETUNING = [
     "task.summary=mean",  # CLS is not a good summary in a network this small.
@@ -123,7 +124,6 @@ def main() -> None:
     if flags.document:
         recipes = [f"{ablation.CONFIGS}/{row}.yaml" for row in flags.rows]
         fill_table(flags.document, "rivals", table, recipes)
-        fill_table(flags.document, "rates", rates_table_of(results), recipes)
     print(json.dumps({run.name: result["span_losses"]["span"] for run, result in results.items()}))
 
 
@@ -198,7 +198,7 @@ def table_of(results: Results, majorities: dict[str, float]) -> str:
       results: the results of each run.
       majorities: {task: accuracy of the most frequent label}.
     """
-    titles = ["steps", "rate", "seeds", "training loss", "token"]
+    titles = ["steps", "rate", "seeds", "training loss", "token", *_READINGS]
     lines = [["", *titles, *majorities, "ms per step"]]
     for best in best_of(results):
         runs = [found for run, found in results.items() if dataclasses.replace(run, seed=0) == best]
@@ -208,23 +208,14 @@ def table_of(results: Results, majorities: dict[str, float]) -> str:
                 *(ROWS[best.row][0], f"{best.steps:,}", f"{best.rate:g}", str(len(runs))),
                 mean_and_spread([_training_loss(run) for run in runs], 2),
                 mean_and_spread([run["token_loss"] for run in runs]),
+                mean_and_spread([_span(run) for run in runs]),
+                mean_and_spread([run["span_alone"] for run in runs]),
                 *(mean_and_spread(values, 1) for values in tasks),
                 ablation.milliseconds_per_step(runs),
             ]
         )
     shares = [f"{100 * share:.1f}" for share in majorities.values()]
     lines.append(["most frequent label", *[""] * len(titles), *shares, ""])
-    return markdown_table(lines)
-
-
-def rates_table_of(results: Results) -> str:
-    """Formats the loss of spans with every rate, of the first seed, as Markdown."""
-    rates = sorted({run.rate for run in results})
-    lines = [["", "steps", *(f"{rate:g}" for rate in rates)]]
-    for row, steps in dict.fromkeys((run.row, run.steps) for run in results):
-        runs = [Run(row, steps, rate, 0) for rate in rates]
-        cells = [f"{_span(results[run]):.3f}" if run in results else "" for run in runs]
-        lines.append([ROWS[row][0], f"{steps:,}", *cells])
     return markdown_table(lines)
 
 

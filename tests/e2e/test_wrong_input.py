@@ -89,7 +89,7 @@ SENTENCES = [
     ("extend", "--size=+999999", "not enough text"),
     ("embed", "--output=OUT.csv", "expected a file ending in .npy, .jsonl, .parquet"),
     ("embed", "--input=/dev/null", "expected a regular file, got a device"),
-    ("embed", "--layer=9", "layer: expected -2 to 1 for 1 layers, got 9"),
+    ("embed", "--layer=9", "layer: expected in [-2, 1], got 9"),
     ("embed", "--max_length=2", "input length: expected at least 3"),
 ]
 

@@ -115,7 +115,8 @@ def test_the_first_seed_tries_every_rate_and_the_others_its_best(tmp_path, monke
         trained.append(run)
         span = {"bert-20-0.001-0": 3.0, "xlnet_k6-20-0.003-0": 4.0}.get(run, 5.0)
         result = {"seconds_per_step": 0.1, "training_loss": [9.0] * 19 + [4.0], "token_loss": 2.5}
-        return result | {"span_losses": {"span": span, "first": 3.0, "later": 1.5}}
+        spans = {"span": span, "first": 3.0, "later": 1.5}
+        return result | {"span_losses": spans, "span_alone": 6.0}
 
     def accuracy(model, tables, output, overrides):
         finetuned.append(pathlib.Path(model).name)
@@ -137,8 +138,8 @@ def test_the_first_seed_tries_every_rate_and_the_others_its_best(tmp_path, monke
     best = ["bert-20-0.001-0", "xlnet_k6-20-0.003-0", "bert-20-0.001-1", "xlnet_k6-20-0.003-1"]
     assert finetuned == best
     text = page.read_text()
-    assert "| BERT | 20 | 0.001 | 2 | 4.00 ± 0.00 | 2.500 ± 0.000 |" in text
-    assert "| BERT | 20 | 3.000 | 5.000 |" in text
+    means = "| 4.00 ± 0.00 | 2.500 ± 0.000 | 4.000 ± 1.414 | 6.000 ± 0.000 |"
+    assert f"| BERT | 20 | 0.001 | 2 {means}" in text
     assert text.count("| 75.0 |") == 1, "the most frequent label"
     first = capsys.readouterr()
     # Without time, what is finished is read, and nothing else begun.

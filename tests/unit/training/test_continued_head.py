@@ -87,7 +87,7 @@ def test_a_head_that_does_not_fit_is_not_taken_and_the_reason_is_said(world):
     assert "'new'" in found and task.labels == ()
     assert "task.summary is 'attn'" in reason(model, labels, given=["task.summary=attn"])[0]
     found, _ = reason(model, [0.5, 2.0], "regression")
-    assert "of the task classification" in found
+    assert "for the task classification" in found
     assert reason(world.pretrained, labels)[0] == ""
 
 
