@@ -24,7 +24,7 @@ def test_a_report_replaces_no_result_of_a_run_and_no_input(world, tmp_path, caps
     assert f"than the input {run}, which would be lost" in capsys.readouterr().err
     with pytest.raises(ConfigError, match=r"output: expected another directory than the input"):
         xlnet.evaluate(run, task.dev, output=run / ".")
-    with pytest.raises(ConfigError, match=r"output: expected a directory without a run, .* got .*run"):
+    with pytest.raises(ConfigError, match=r"a directory without a run, .* got .*run"):
         xlnet.evaluate(task.model, task.dev, output=run)
     with pytest.raises(ConfigError, match=r"output: expected another file than .*predictions"):
         data = shutil.copy(task.dev, tmp_path / "predictions.jsonl")
