@@ -366,7 +366,7 @@ def orthogonalized(matrix: tf.Tensor) -> tf.Tensor:
     Example:
       >>> orthogonalized(tf.constant([[3.0, 0.0], [0.0, 0.1]])).numpy().round(1)
       array([[0.7, 0. ],
-             [0. , 1. ]], dtype=float32)
+             [0. , 1.1]], dtype=float32)
     """
     is_tall = matrix.shape[0] > matrix.shape[1]  # A is as small as it can be.
     x = tf.transpose(matrix) if is_tall else matrix
