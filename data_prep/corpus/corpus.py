@@ -39,14 +39,14 @@ _EPOCH = datetime.datetime(1970, 1, 1, tzinfo=datetime.UTC)
 
 
 @typing.runtime_checkable
-class Frame(typing.Protocol):
-    """A table of pandas."""
+class DataFrame(typing.Protocol):
+    """A data frame of pandas, or a data set of HF `datasets`."""
 
-    def to_parquet(self, path: None) -> bytes:
-        """The table as a Parquet file."""
+    def to_parquet(self, path: Any) -> Any:
+        """Writes a Parquet file."""
 
 
-Paths = str | os.PathLike | Sequence[str | os.PathLike] | Frame
+Paths = str | os.PathLike | Sequence[str | os.PathLike] | DataFrame
 
 
 @dataclasses.dataclass(frozen=True)
@@ -126,8 +126,10 @@ def list_of_paths(inputs: Paths) -> list[str]:
 
     A table is written to memory, under a name by its content, so that the same one resumes.
     """
-    if isinstance(inputs, Frame):
-        content = inputs.to_parquet(None)
+    if isinstance(inputs, DataFrame):
+        require_extra("pyarrow", "parquet", "a data frame as input")
+        frame = inputs.to_pandas() if hasattr(inputs, "to_pandas") else inputs
+        content = frame.to_parquet(None)
         name = f"/{hashlib.sha256(content).hexdigest()}.parquet"
         memory = fsspec.filesystem("memory")
         memory.pipe(name, content)

@@ -24,8 +24,8 @@ import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import IO, Any
 
+from data_prep.corpus import web_archives
 from data_prep.corpus.corpus import Shard
-from data_prep.corpus.web_archives import read_pages
 from data_prep.settings import ReadOptions
 from official.xlnet.data.reading import check_lost
 from official.xlnet.errors import DataError, require_data
@@ -205,10 +205,12 @@ def _read_warc(reading: _Reading) -> Iterator[list[str]]:
     """Reads the pages of a web archive; other records are counted."""
     reported = 0
     with open_stream(reading.shard.path) as (stream, file):
-        pages = read_pages(stream, reading.shard.path)
+        pages = web_archives.read_pages(stream, reading.shard.path)
         while batch := list(itertools.islice(pages, _RECORDS_PER_BATCH)):
             texts = [page for page in batch if page is not None]
             reading.counts["other_records"] += len(batch) - len(texts)
+            most = web_archives.MAX_RECORD_BYTES
+            reading.counts["cut_documents"] += sum(len(text) >= most for text in texts)
             yield _records(reading, texts)
             reading.report(file.tell() - reported)
             reported = file.tell()

@@ -22,6 +22,7 @@ from typing import Any
 
 from official.xlnet.errors import require_data
 
+MAX_RECORD_BYTES = 32 << 20
 _MAX_LINE_BYTES = 1 << 16
 MARK = b"WARC/1."
 _WITHOUT_TEXT = ("response", "resource")
@@ -29,6 +30,8 @@ _WITHOUT_TEXT = ("response", "resource")
 
 def read_pages(stream: Any, path: str) -> Iterator[bytes | None]:
     """Yields the texts of a web archive, undecoded, and None for each record that is not a page.
+
+    Of a longer text, the first `MAX_RECORD_BYTES` are kept.
 
     Args:
       stream: the decompressed archive, a buffered binary file; it is not sought.
@@ -51,8 +54,9 @@ def read_pages(stream: Any, path: str) -> Iterator[bytes | None]:
         length = header.get("Content-Length", "").strip()
         is_number = length.isascii() and length.isdecimal()
         require_data(is_number, path, "a Content-Length in every record", repr(length))
-        content = stream.read(int(length))
-        missing = int(length) - len(content)
+        content, missing = b"", int(length)
+        while block := stream.read(min(missing, MAX_RECORD_BYTES)):
+            content, missing = content or block, missing - len(block)
         require_data(not missing, path, "a complete record", f"one that lacks {missing} bytes")
         is_text = kind == "conversion" and header.get_content_type() == "text/plain"
         yield content if is_text else None

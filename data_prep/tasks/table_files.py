@@ -9,6 +9,7 @@ from __future__ import annotations
 import csv
 import itertools
 import os
+import re
 import sys
 from collections.abc import Iterable, Iterator
 from typing import Any
@@ -96,6 +97,9 @@ def _separator(reading: Reading, first: str, own: str) -> str:
     return other
 
 
+# A field with quotes in quotes, as a writer of CSV makes it.
+_QUOTED = re.compile(r'"(?:[^"]*"")+[^"]*"')
+
 # (line of the file where it begins, number of lines, fields)
 Record = tuple[int, int, list[str]]
 
@@ -106,9 +110,10 @@ def _records(
     csv.field_size_limit(sys.maxsize)
     quoting: Any = csv.QUOTE_MINIMAL if is_quoted else csv.QUOTE_NONE
     reader = csv.reader(lines, delimiter=separator, strict=True, quoting=quoting)
-    start = 1
+    start, num_quoted = 1, 0
     try:
         for row in reader:
+            num_quoted += not is_quoted and any(map(_QUOTED.fullmatch, row))
             yield start, reader.line_num - start + 1, row
             start = reader.line_num + 1
     except csv.Error as error:
@@ -117,6 +122,11 @@ def _records(
             f"that opens there and, up to line {reader.line_num}, is not closed at the end of a "
             f"field ({error}); quotes within quotes are written twice"
         ) from None
+    if num_quoted and reading.with_labels:
+        reading.say(
+            f"{num_quoted} lines have fields in quotes, which TSV reads as part of the text; "
+            "with the extension .csv, quotes are read, and tabs are separators, too"
+        )
 
 
 def _named(reading: Reading, records: Iterator[Record]) -> Iterator[Row]:

@@ -279,6 +279,8 @@ def _user_message(error: Exception) -> str | None:
         # Copying names both files, and fails at the second one.
         name = error.filename2 or error.filename
         where = f": {name!r}" if name else ""
+        if "No usable temporary directory" in str(error):
+            where = "; set TMPDIR to a directory that can be written to"
         return _one_line(f"{error.strerror or error}{where}")
     if isinstance(error, XLNetError):
         return _one_line(str(error))

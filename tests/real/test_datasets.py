@@ -10,7 +10,7 @@ import pyarrow.parquet as pq
 import pytest
 import tensorflow_datasets as tfds
 
-from data_prep.corpus.corpus import find_shards
+from data_prep.corpus.corpus import find_shards, list_of_paths
 from data_prep.corpus.readers import Counts, read_documents
 from data_prep.settings import ReadOptions
 from data_prep.tasks.task_data import read_task, stream_task
@@ -207,3 +207,13 @@ def test_tfds_objects(films):
     assert [(e.texts, e.label) for e in found] == [(e.texts, e.label) for e in expected]
     with pytest.raises(TypeError, match="a mapping of splits"):
         read_task(films.as_dataset(), task_of())
+
+
+def test_a_data_set_is_a_corpus_as_its_frame_is():
+    texts = ["the water was first", "naïve words", "标题"]
+    frame = pd.DataFrame({"number": range(3), "text": texts})
+    of_frame, of_data_set = map(list_of_paths, (frame, datasets.Dataset.from_pandas(frame)))
+    for paths in (of_frame, of_data_set):
+        [shard] = find_shards(paths, ReadOptions())
+        [documents] = read_documents(shard, ReadOptions(), Counts(), lambda _: None)
+        assert documents == [[text] for text in texts]

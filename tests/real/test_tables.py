@@ -137,6 +137,16 @@ def test_the_same_rows_in_every_format_are_the_same_examples(name, tmp_path, cap
     assert [(e.id, e.texts) for e in predicted] == [(e.id, e.texts) for e in expected]
 
 
+@pytest.mark.parametrize("ending, said", [("tsv", True), ("csv", False)])
+def test_quotes_that_pandas_writes_into_tsv_are_mentioned(ending, said, tmp_path, capfd):
+    texts = ['he said "no" twice', 'and "yes" once', "plain words"]
+    frame = pd.DataFrame({"text": texts, "label": ["a", "b", "a"]})
+    frame.to_csv(path := str(tmp_path / f"a.{ending}"), sep="\t", index=False)
+    examples, _ = read_task(path, TaskConfig(name="classification"))
+    assert ("2 lines have fields in quotes, which TSV reads" in capfd.readouterr().err) == said
+    assert ([example.texts[0] for example in examples] == texts) != said
+
+
 FRAMES = {
     "as it is": lambda frame: frame,
     "other index": lambda frame: frame.set_index(frame.index // 2),

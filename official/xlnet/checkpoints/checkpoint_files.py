@@ -15,6 +15,7 @@ import concurrent.futures
 import contextlib
 import os
 import re
+import shutil
 import tempfile
 from collections.abc import Iterator
 from typing import Any, NamedTuple
@@ -34,6 +35,7 @@ _LATEST = re.compile(r'^model_checkpoint_path: "([^"]+)"$', re.MULTILINE)
 
 _MAX_STATE_BYTES = 1 << 20  # Of the file `checkpoint`.
 _RECORD = re.compile(r"ckpt-(\d+)\.json$")
+_FILE = re.compile(r"(ckpt-\d+)(_temp|\.index|\.data-.*|\.json\.tmp)$")
 
 
 class SavedState(NamedTuple):
@@ -148,6 +150,7 @@ class CheckpointWriter:
         self._pending: concurrent.futures.Future[None] | None = None
         if is_chief:
             os.makedirs(model_dir, exist_ok=True)
+            self._remove_unfinished()
 
     def save(self, step: int, **record: Any) -> None:
         """Saves a checkpoint `ckpt-STEP`.
@@ -187,6 +190,17 @@ class CheckpointWriter:
             old = os.path.join(self._model_dir, f"ckpt-{step}")
             for path in (f"{old}.json", *_files(old)):
                 os.remove(path)
+
+    def _remove_unfinished(self) -> None:
+        """Removes the partial files of a run that was killed while saving."""
+        recorded = {f"ckpt-{step}" for step in recorded_steps(self._model_dir)}
+        if not recorded and latest_checkpoint(self._model_dir):
+            return  # Not written by a training run, so there are no records.
+        for name in os.listdir(self._model_dir):
+            match = _FILE.match(name)
+            path = os.path.join(self._model_dir, name)
+            if match and match[1] not in recorded:
+                shutil.rmtree(path) if os.path.isdir(path) else os.remove(path)
 
 
 def best_heldout_loss(model_dir: str) -> float:

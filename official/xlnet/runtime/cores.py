@@ -12,8 +12,10 @@ _MOST_SLICES = 4  # Each is traced and compiled by itself.
 
 
 def num_cores() -> int:
-    """Returns the number of CPU cores this process may use."""
-    return len(os.sched_getaffinity(0))
+    """Returns the number of CPU cores this process may use (its affinity, where supported)."""
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
 
 
 def num_parallel_slices(

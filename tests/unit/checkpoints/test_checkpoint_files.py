@@ -69,6 +69,24 @@ def test_a_damaged_checkpoint_does_not_count(state, tmp_path, damage):
         newest_checkpoint(str(tmp_path))
 
 
+def test_what_a_killed_run_left_is_removed(state, tmp_path):
+    save_all(state, tmp_path, {3: None})
+    state.write(str(tmp_path / "ckpt-5"))
+    (tmp_path / "ckpt-7_temp").mkdir()
+    (tmp_path / "ckpt-7_temp" / "part-00000").write_text("half")
+    (tmp_path / "ckpt-9.json.tmp").write_text("half")
+    (tmp_path / "ckpt-mine.txt").write_text("not ours")
+    assert newest_checkpoint(str(tmp_path)).record["step"] == 3
+    CheckpointWriter(state, str(tmp_path), 2, is_chief=True)
+    assert sorted(path.name for path in tmp_path.iterdir()) == [
+        "checkpoint",
+        "ckpt-3.data-00000-of-00001",
+        "ckpt-3.index",
+        "ckpt-3.json",
+        "ckpt-mine.txt",
+    ]
+
+
 def test_a_failure_in_the_background_is_raised(state, tmp_path, monkeypatch):
     writer = CheckpointWriter(state, str(tmp_path), 2, is_chief=True)
     monkeypatch.setattr(json, "dumps", lambda *_, **__: 1 / 0)

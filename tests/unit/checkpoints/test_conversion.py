@@ -467,7 +467,7 @@ ENTRY = b"PK\x01\x02\x14\x03\x14\0"  # In the directory of an archive; flags and
     ("old", "new", "sentence"),
     [
         (ENTRY + b"\0", ENTRY + b"\1", "encrypted"),
-        (ENTRY + bytes(3), ENTRY + b"\0\0\x63", "compression"),
+        (ENTRY + bytes(3), ENTRY + b"\0\0\x63", "not compressed"),
         (struct.pack("<f", 3), struct.pack("<f", 4), "CRC"),
     ],
 )
@@ -477,6 +477,12 @@ def test_damaged_archives(tmp_path, old, new, sentence):
     path.write_bytes(path.read_bytes().replace(old, new))
     with pytest.raises(DataError, match=sentence):
         TorchFile(str(path)).read("w")
+
+
+def test_a_damaged_pickle_takes_no_memory(tmp_path):
+    (tmp_path / "model.bin").write_bytes(b"\x80\x02Nr\0\0\0\x7f.")  # Number of an object.
+    with pytest.raises(DataError, match="got the number 2130706432"):
+        TorchFile(str(tmp_path / "model.bin"))
 
 
 def test_a_pipe_is_no_file_of_weights(tmp_path):

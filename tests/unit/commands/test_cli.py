@@ -62,7 +62,7 @@ def run():
 
         tf.train.Checkpoint(v=tf.Variable(1.0)).write("/dev/null/a/ckpt")
     if FLAGS.fail == "tmpdir":
-        raise FileNotFoundError(errno.ENOENT, "No usable temporary directory")
+        raise FileNotFoundError(errno.ENOENT, "No usable temporary directory found in ['/tmp']")
     if FLAGS.fail == "tf_memory":
         import tensorflow as tf
 
@@ -120,10 +120,7 @@ def test_last_line_of_output_is_json(capsys):
         (["adder", "--numbers=1", "--fail=missing"], "No such file or directory: 'no/such/file'"),
         (["adder", "--numbers=1", "--fail=full"], f"{os.strerror(errno.ENOSPC)}: 'out.bin'"),
         (["adder", "--numbers=1", "--fail=tf_missing"], f"{os.strerror(errno.ENOTDIR)}: '/dev/nul"),
-        (
-            ["adder", "--numbers=1", "--fail=tmpdir"],
-            "No usable temporary directory",
-        ),
+        (["adder", "--numbers=1", "--fail=tmpdir"], "['/tmp']; set TMPDIR to a directory that"),
         (
             ["adder", "--numbers=1", "--fail=tf_full"],
             "No space left on device: 'my run/ckpt.data'\n",

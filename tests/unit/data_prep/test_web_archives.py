@@ -6,6 +6,7 @@ import io
 
 import pytest
 
+from data_prep.corpus import web_archives
 from data_prep.corpus.corpus import find_shards
 from data_prep.corpus.readers import read_documents
 from data_prep.corpus.web_archives import read_pages
@@ -57,10 +58,19 @@ def test_wet(form, tmp_path):
     assert counts["other_records"] == 1
 
 
+def test_long_records_are_cut_and_counted(tmp_path, monkeypatch):
+    monkeypatch.setattr(web_archives, "MAX_RECORD_BYTES", 11)
+    path = tmp_path / "crawl.wet"
+    path.write_bytes(record("conversion", b"word " * 50_000) + record("conversion", b"next"))
+    documents, counts = documents_of(path)
+    assert documents == [["word word w"], ["next"]] and counts["cut_documents"] == 1
+
+
 @pytest.mark.parametrize(
     ("content", "message"),
     [
         (b"".join(WET)[:-20], "expected a complete record"),
+        (b"WARC/1.0\r\nContent-Length: 99999999999999999999\r\n\r\nabc", "a complete record"),
         (WET[1][:30], "expected a Content-Length in every record"),
         (WET[1] + b"garbage\r\n", r"expected a record that begins with WARC/1\., got b'garbage"),
         (

@@ -300,6 +300,14 @@ class XLNetEncoder(Encoder):
             return x
         return dropout(x, self.model.dropout, fold_in(seed, number))
 
+    def compute_output_shape(self, input_shape):  # Keras would try floating point ids.
+        batch_size, num_tokens = tf.TensorShape(input_shape)
+        shapes = {"content": tf.TensorShape([batch_size, num_tokens, self.model.d_model])}
+        if self.mem_len:
+            memory = [self.model.num_layers, batch_size, self.mem_len, self.model.d_model]
+            shapes["memory"] = tf.TensorShape(memory)
+        return shapes
+
 
 # What TensorFlow says of models that are as they should be: of a Keras model around an encoder, of
 # exports that are written under a temporary name, and of a graph for each model that predicts.
