@@ -11,8 +11,8 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
+import yaml
 
-from official.xlnet.configs.experiment import XLNetConfig
 from official.xlnet.files.json_files import write_json
 
 Row = dict[str, Any]
@@ -55,8 +55,8 @@ def mean_and_spread(values: Sequence[float], digits: int = 3) -> str:
 
 
 def recipe_digest(path: str) -> str:
-    """Eight hexadecimal digits of the settings of a recipe, whatever its comments."""
-    settings = json.dumps(XLNetConfig.load(path).as_dict(), sort_keys=True)
+    """Eight hexadecimal digits of the settings in the file of a recipe, whatever its comments."""
+    settings = json.dumps(yaml.safe_load(pathlib.Path(path).read_text("utf-8")), sort_keys=True)
     return hashlib.sha256(settings.encode()).hexdigest()[:8]
 
 
