@@ -2,7 +2,7 @@
 
 Both are based on a fingerprint of each document (a hash of its tokens). They depend only on the
 text, not on the number of workers, and the tokens of duplicates are never in different splits.
-Some forty bytes are kept in memory per document.
+Some eighty bytes are needed in memory per document.
 
 A share of the tokens is held out. As long as the documents with the lowest hashes make up about
 that share, they are held out. Otherwise some document is too large to be held out or kept whole:
@@ -83,7 +83,8 @@ def split_documents(
     """
     tables = [read_document_table(work_dir, shard) for shard in range(num_shards)]
     sizes, table_N = [*map(len, tables)], np.concatenate(tables)
-    shard_N = np.repeat(np.arange(num_shards), sizes)
+    del tables
+    shard_N = np.repeat(np.arange(num_shards, dtype=np.int32), sizes)
     of_heldout_N = shard_N >= num_shards - num_heldout
     is_dropped_N = _copies(table_N["fingerprint"], of_heldout_N, settings.drop_duplicates)
     length_N = np.where(is_dropped_N, 0, table_N["length"]).astype(np.int64)
