@@ -231,7 +231,7 @@ def _tfds_shards(name: str) -> list[Shard]:
     try:
         splits = tfds.builder(dataset).info.splits
         slices = tfds.core.ReadInstruction.from_spec(split).to_absolute(splits)
-    except (LookupError, ValueError, AssertionError, NotImplementedError) as error:
+    except (ValueError, AssertionError, NotImplementedError) as error:
         raise DataError(
             f"{name}: expected a split of {dataset} that is on disk, one of "
             f"{', '.join(splits) or '(none: download it with tfds build)'}, or a slice of one, "
