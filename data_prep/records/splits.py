@@ -2,7 +2,7 @@
 
 Both are based on a fingerprint of each document (a hash of its tokens). They depend only on the
 text, not on the number of workers, and the tokens of duplicates are never in different splits.
-Some eighty bytes are needed in memory per document.
+Some 32 bytes are needed in memory per document.
 
 A share of the tokens is held out. As long as the documents with the lowest hashes make up about
 that share, they are held out. Otherwise some document is too large to be held out or kept whole:
@@ -82,26 +82,22 @@ def split_documents(
         documents with a part in each split.
     """
     tables = [read_document_table(work_dir, shard) for shard in range(num_shards)]
-    sizes, table_N = [*map(len, tables)], np.concatenate(tables)
+    starts = np.cumsum([0, *map(len, tables)])
+    length_N = np.concatenate([table["length"] for table in tables])
+    hash_N = np.concatenate([_hashes(table["fingerprint"], settings.seed) for table in tables])
     del tables
-    shard_N = np.repeat(np.arange(num_shards, dtype=np.int32), sizes)
-    of_heldout_N = shard_N >= num_shards - num_heldout
-    is_dropped_N = _copies(table_N["fingerprint"], of_heldout_N, settings.drop_duplicates)
-    length_N = np.where(is_dropped_N, 0, table_N["length"]).astype(np.int64)
-    hash_N = _hashes(table_N["fingerprint"], settings.seed)
+    num_inputs = int(starts[num_shards - num_heldout])
+    is_dropped_N = _copies(hash_N, num_inputs, settings.drop_duplicates)
+    length_N[is_dropped_N] = 0
     least, most = heldout_range(int(length_N.sum()), settings)
-    choices = _choices(hash_N, length_N, ~is_dropped_N, settings)
+    choices = _choices(hash_N, length_N, settings)
     if num_heldout:
         least, most = settings.tokens_per_window, math.inf
-        choices = iter([(of_heldout_N, {})])
+        choices = iter([(np.arange(len(hash_N)) >= num_inputs, {})])
     for is_heldout_N, pieces in choices:
-        is_divided_N = np.isin(hash_N, np.array([*pieces], np.uint64)) & ~is_dropped_N
         train_N = np.where(is_heldout_N, 0, length_N)
-        for n in np.flatnonzero(is_divided_N):
-            first = np.searchsorted(shard_N, shard_N[n])
-            begin = int(table_N["length"][first:n].sum(dtype=np.int64))
-            place = work_dir, int(shard_N[n]), dtype, begin
-            train_N[n] = _cut(*place, int(length_N[n]), pieces[int(hash_N[n])])
+        for n, piece in pieces.items():
+            train_N[n] = _cut(work_dir, starts, dtype, n, piece)
         heldout = int((length_N - train_N).sum())
         if least <= heldout <= most and train_N.any():
             break
@@ -111,36 +107,41 @@ def split_documents(
                 f"heldout_input: expected at least a window, {least} tokens, and text to train on, "
                 f"got {heldout} and {train_N.sum()} tokens"
             )
-        train_N, is_divided_N = length_N, np.zeros(len(length_N), bool)
-    kept_N = np.where(is_dropped_N, _DUPLICATE, train_N).astype("<u4")
-    for shard, kept in enumerate(np.split(kept_N, np.cumsum(sizes)[:-1])):
+        train_N, pieces = length_N, {}
+    kept_N = np.where(is_dropped_N, _DUPLICATE, train_N).astype("<u4", copy=False)
+    for shard, kept in enumerate(np.split(kept_N, starts[1:-1])):
         write_bytes(shard_file(work_dir, shard, "split"), kept.tobytes(), work_dir)
+    heldout_N = length_N - train_N
+    train_N[[*pieces]] += 1  # Both parts of a divided document have its EOD.
     splits = []
-    for code, size_N in ((TRAIN, train_N + is_divided_N), (HELDOUT, length_N - train_N)):
-        tokens = np.bincount(shard_N, size_N, num_shards).astype(np.int64).tolist()
+    for code, size_N in ((TRAIN, train_N), (HELDOUT, heldout_N)):
+        tokens = [int(part.sum()) for part in np.split(size_N, starts[1:-1])]
         splits.append(SplitTokens(code, int(np.count_nonzero(size_N)), tokens))
-    counts = {"duplicates": is_dropped_N.sum(), "divided_documents": is_divided_N.sum()}
     return (
         [split for split in splits if split.code == TRAIN or split.documents],
-        Counts({name: int(number) for name, number in counts.items()}),
+        Counts({"duplicates": int(is_dropped_N.sum()), "divided_documents": len(pieces)}),
     )
 
 
-def _copies(fingerprint_N: np.ndarray, of_heldout_N: np.ndarray, of_all: bool) -> np.ndarray:
+def _copies(hash_N: np.ndarray, num_inputs: int, of_all: bool) -> np.ndarray:
     """Whether a document is dropped as a copy of another one, bool [N].
 
     Args:
-      fingerprint_N: uint64.
-      of_heldout_N: bool, whether a document belongs to text that is held out as a whole; copies of
-        such documents in the remaining text are dropped.
+      hash_N: uint64, equal for equal documents.
+      num_inputs: number of documents before those that are held out as a whole; copies of held-out
+        documents among them are dropped.
       of_all: whether only the first of any equal documents is kept.
     """
-    held_out = fingerprint_N[of_heldout_N]
-    is_copy_N = np.isin(fingerprint_N, held_out) & ~of_heldout_N
+    inputs, held_out = hash_N[:num_inputs], np.sort(hash_N[num_inputs:])
+    is_copy_N = np.zeros(len(hash_N), bool)
+    is_copy_N[:num_inputs] = np.searchsorted(held_out, inputs) < np.searchsorted(
+        held_out, inputs, side="right"
+    )
     if of_all:
-        rest = np.flatnonzero(~is_copy_N)
-        _, first = np.unique(fingerprint_N[rest], return_index=True)
-        is_copy_N[np.delete(rest, first)] = True
+        order = np.argsort(hash_N, kind="stable")
+        order = order[~is_copy_N[order]]
+        ascending = hash_N[order]
+        is_copy_N[order[1:][ascending[1:] == ascending[:-1]]] = True
     return is_copy_N
 
 
@@ -254,53 +255,50 @@ def _spans(ends: np.ndarray, start: int, stop: int) -> Iterator[tuple[int, int, 
 
 
 def _choices(
-    hash_N: np.ndarray, length_N: np.ndarray, is_kept_N: np.ndarray, settings: Settings
+    hash_N: np.ndarray, length_N: np.ndarray, settings: Settings
 ) -> Iterator[tuple[np.ndarray, dict[int, int]]]:
     """Yields choices of the held-out split, best first.
 
     Args:
       hash_N: uint64, hash of each document.
-      length_N: int64, number of tokens; 0 for dropped documents.
-      is_kept_N: bool, whether a document is not dropped.
+      length_N: uint32, number of tokens; 0 for dropped documents.
       settings: see `split_documents`.
 
     Yields:
       is_heldout_N: bool, whether a document is held out as a whole.
-      pieces: {hash of a document: number of tokens to hold out at its end}.
+      pieces: {document: number of tokens to hold out at its end}.
     """
-    fraction, number = settings.heldout_fraction, int(is_kept_N.sum())
+    fraction, number = settings.heldout_fraction, int(np.count_nonzero(length_N))
     if not fraction or not number:
         return
     # By number, then without the last of these documents and its duplicates.
-    highest = _highest_hash(hash_N, is_kept_N, max(1, round(fraction * number)))
-    yield _up_to(hash_N, highest), {}
-    yield _up_to(hash_N, highest - 1), {}
+    limit = _limit(hash_N, length_N > 0, max(1, round(fraction * number)))
+    yield hash_N < limit, {}
+    yield hash_N < limit - 1, {}
     share = fraction * int(length_N.sum())
     if share < settings.tokens_per_window:
         return
     is_short_N = length_N <= share / 2
-    pieces, rest = _pieces(hash_N[~is_short_N], length_N[~is_short_N], share, settings)
-    highest = _highest_hash(hash_N, length_N * is_short_N, rest)
-    yield _up_to(hash_N, highest) & is_short_N, pieces
-    yield _up_to(hash_N, highest - 1) & is_short_N, pieces
+    long = np.flatnonzero(~is_short_N)
+    of_hash, rest = _pieces(hash_N[long], length_N[long], share, settings)
+    pieces = {int(n): of_hash[key] for n in long if (key := int(hash_N[n])) in of_hash}
+    limit = _limit(hash_N, length_N * is_short_N, rest)
+    yield (hash_N < limit) & is_short_N, pieces
+    yield (hash_N < limit - 1) & is_short_N, pieces
 
 
-def _highest_hash(hash_N: np.ndarray, size_N: np.ndarray, share: float) -> int:
-    """The highest hash among the documents with the lowest hashes whose sizes add up to `share`.
+def _limit(hash_N: np.ndarray, size_N: np.ndarray, share: float) -> int:
+    """The least limit of the hashes of documents whose sizes add up to `share`; 0 for none.
 
-    Returns:
-      The hash; -1 if no document is chosen.
+    It is found bit by bit, as sorting takes another eight bytes a document.
     """
-    order = np.argsort(hash_N, kind="stable")
-    reached = np.cumsum(size_N[order])
-    if not 0 < share <= reached[-1]:
-        return -1
-    return int(hash_N[order[np.searchsorted(reached, share)]])
-
-
-def _up_to(hash_N: np.ndarray, highest: int) -> np.ndarray:
-    """Whether each hash is at most `highest`, which may be negative."""
-    return (hash_N <= np.uint64(max(highest, 0))) & (highest >= 0)
+    if not 0 < share <= size_N.sum():
+        return 0
+    too_low = 0
+    for bit in reversed(range(64)):
+        if np.sum(size_N, where=hash_N < too_low + (1 << bit)) < share:
+            too_low += 1 << bit
+    return too_low + 1
 
 
 def _pieces(
@@ -318,7 +316,7 @@ def _pieces(
       settings: uses `heldout_fraction` and `seq_len`.
 
     Returns:
-      pieces: see `_choices`.
+      pieces: {hash of a document: number of tokens to hold out at its end}.
       rest: number of tokens that other documents have to give.
     """
     window, pieces, wanted, given = settings.tokens_per_window, {}, 0.0, 0
@@ -333,7 +331,7 @@ def _pieces(
     return pieces, share - given
 
 
-def _cut(work_dir: str, shard: int, dtype: np.dtype, begin: int, length: int, piece: int) -> int:
+def _cut(work_dir: str, starts: np.ndarray, dtype: np.dtype, document: int, piece: int) -> int:
     """Number of tokens of a document before its held-out end of about `piece` tokens.
 
     The end begins with a sentence, the one nearest to where a piece of that length begins, but
@@ -341,16 +339,19 @@ def _cut(work_dir: str, shard: int, dtype: np.dtype, begin: int, length: int, pi
 
     Args:
       work_dir: directory of the token files.
-      shard: shard of the document.
+      starts: int64, index of the first document of each shard.
       dtype: data type of token files.
-      begin: position of the document in the token file.
-      length: number of tokens of the document.
+      document: index of the document.
       piece: number of tokens to hold out.
     """
-    middle, reach = length - piece, max(1, min(piece, length - piece) // 2)
-    tokens = read_tokens(work_dir, shard, dtype, begin + middle - reach, begin + middle + reach)
+    shard = int(np.searchsorted(starts, document, side="right")) - 1
+    lengths = read_document_table(work_dir, shard)["length"].tolist()
+    *before, length = lengths[: document - int(starts[shard]) + 1]
+    reach = max(1, min(piece, length - piece) // 2)
+    begin = sum(before) + length - piece
+    tokens = read_tokens(work_dir, shard, dtype, begin - reach, begin + reach)
     ends = np.flatnonzero(tokens & sentence_end_bit(dtype)) + 1 - reach
-    return middle + (int(ends[np.argmin(np.abs(ends))]) if len(ends) else 0)
+    return length - piece + (int(ends[np.argmin(np.abs(ends))]) if len(ends) else 0)
 
 
 def _hashes(fingerprint_N: np.ndarray, seed: int) -> np.ndarray:
