@@ -16,7 +16,6 @@ import re
 from collections.abc import Callable, Iterator, Sequence
 from typing import NamedTuple
 
-import numpy as np
 import tensorflow as tf
 
 from official.xlnet.configs.data import TEXT_SETTINGS
@@ -88,7 +87,15 @@ class Records:
         Raises:
           DataError: there is no such split.
         """
-        return _split(self.manifest, self.path, name)
+        splits = self.manifest.splits
+        require_data(
+            name in splits,
+            self.path,
+            f"a split {name!r}",
+            f"{', '.join(splits) or 'none'}: prepare the text with a larger "
+            "data.heldout_fraction, or choose another split",
+        )
+        return splits[name]
 
     def largest_batch(self, split: str, most: int, num_replicas: int = 1) -> int:
         """Returns the `evaluation_batch_size` of a split.
@@ -106,7 +113,13 @@ class Records:
         lanes = self.split(split)
         _check_batch_size(lanes, self.manifest.bidirectional, self.path, batch_size, epochs)
         if split not in self._verified:
-            _check_files(self.path, split, lanes)
+            files = [os.path.join(self.path, name) for name in lanes.files]
+            for file in files:
+                if not os.path.isfile(file):
+                    expected = f"a record file as in {MANIFEST_FILE}"
+                    raise DataError(f"{file}: expected {expected}, got none")
+            if sum(map(os.path.getsize, files)) <= _CHECKSUM_LIMIT_BYTES:
+                _check_files(self.path, lanes)
             self._verified.add(split)
 
     def first_windows(self, number: int) -> tf.data.Dataset:
@@ -132,19 +145,21 @@ class Records:
         """
         if epochs is None and split != "train":
             epochs = 1
-        path, manifest, lanes = self.path, self.manifest, self.split(split)
+        manifest, lanes = self.manifest, self.split(split)
         self.verify(batch_size, split, epochs)
-        rows = _assign_rows(batch_size, input_context)
+        rows = _assign_rows(batch_size, input_context or tf.distribute.InputContext())
         schedule = LaneSchedule(position or Position.start(batch_size), lanes.windows_per_lane)
-        starts = word_starts(self._tokenizer, self._phrases)
-        parse = _parser(manifest, starts, self._tokenizer.letter_case)
-        dataset = _records(path, manifest, lanes, schedule, rows, start_step)
+        parse = _parser(manifest, word_starts(self._tokenizer, self._phrases), self._tokenizer)
+
+        def to_batch(index: tf.Tensor, records: tf.Tensor) -> dict[str, tf.Tensor]:
+            first = index * rows.per_batch  # First row, counted over all steps.
+            step = start_step + first // rows.number
+            row = rows.first + first % rows.number + tf.range(rows.per_batch, dtype=tf.int64)
+            return _scheduled(parse(records), manifest, lanes, *schedule.at(step, row))
+
+        dataset = _records(self.path, manifest, lanes, schedule, rows, start_step)
         dataset = dataset.batch(rows.per_batch, drop_remainder=True).enumerate()
-        dataset = dataset.map(
-            _batch_function(parse, manifest, lanes, schedule, rows, start_step),
-            num_parallel_calls=tf.data.AUTOTUNE,
-            deterministic=True,
-        )
+        dataset = dataset.map(to_batch, num_parallel_calls=tf.data.AUTOTUNE, deterministic=True)
         num_batches = tf.data.INFINITE_CARDINALITY
         if epochs is not None:
             steps_in_epochs = epochs * lanes.num_lanes // batch_size * lanes.windows_per_lane
@@ -290,7 +305,7 @@ def reading_errors(path: str, split: str, *others: str) -> Iterator[None]:
         UnicodeDecodeError,  # By TensorFlow, of a message that shows a record's bytes.
     ) as error:
         for each in (path, *others):
-            check_lanes(each, split)
+            _check_files(each, Manifest.load(each).splits[split])
         if isinstance(error, UnicodeDecodeError):
             message = error.object.decode(errors="backslashreplace")
         else:
@@ -310,17 +325,9 @@ def reading_errors(path: str, split: str, *others: str) -> Iterator[None]:
         raise
 
 
-def check_lanes(path: str, split: str) -> None:
-    """Verifies the checksums of the record files of a split.
-
-    Args:
-      path: directory of the data set.
-      split: `train` or `heldout`.
-
-    Raises:
-      DataError: a file is missing or damaged.
-    """
-    for name, sha256 in _split(Manifest.load(path), path, split).files.items():
+def _check_files(path: str, lanes: SplitManifest) -> None:
+    """Raises `DataError` if a record file of a split is missing or damaged, by its checksum."""
+    for name, sha256 in lanes.files.items():
         check_sha256(os.path.join(path, name), sha256, f"as in {MANIFEST_FILE}", _OTHER_FILE)
 
 
@@ -338,23 +345,13 @@ class _Rows(NamedTuple):
     per_batch: int
 
 
-def _assign_rows(batch_size: int, input_context: tf.distribute.InputContext | None) -> _Rows:
+def _assign_rows(batch_size: int, context: tf.distribute.InputContext) -> _Rows:
     """Assigns a block of rows of the global batch to an input pipeline."""
-    if input_context is None:
-        return _Rows(first=0, number=batch_size, per_batch=batch_size)
-    num_replicas = input_context.num_replicas_in_sync
-    require(
-        not batch_size % num_replicas,
-        "training.batch_size",
-        f"a multiple of the {num_replicas} replicas",
-        batch_size,
-    )
-    number = batch_size // input_context.num_input_pipelines
-    return _Rows(
-        first=number * input_context.input_pipeline_id,
-        number=number,
-        per_batch=batch_size // num_replicas,
-    )
+    replicas = context.num_replicas_in_sync
+    expected = f"a multiple of the {replicas} replicas"
+    require(not batch_size % replicas, "training.batch_size", expected, batch_size)
+    number = batch_size // context.num_input_pipelines
+    return _Rows(number * context.input_pipeline_id, number, batch_size // replicas)
 
 
 def _records(
@@ -394,73 +391,49 @@ def _records(
     )
 
 
-def _batch_function(
-    parse: Callable[[tf.Tensor], dict[str, tf.Tensor]],
+def _scheduled(
+    batch: dict[str, tf.Tensor],
     manifest: Manifest,
     lanes: SplitManifest,
-    schedule: LaneSchedule,
-    rows: _Rows,
-    start_step: int,
-) -> Callable[[tf.Tensor, tf.Tensor], dict[str, tf.Tensor]]:
-    """Returns the function from (batch index, serialized records) to a batch.
+    number: tf.Tensor,
+    window: tf.Tensor,
+    memory_from: tf.Tensor,
+) -> dict[str, tf.Tensor]:
+    """Verifies that a batch holds the scheduled windows, and adds what depends on the schedule.
 
-    It verifies that the records are the scheduled windows, and adds what depends on the schedule:
-    the epoch, and the part of the context that the row has read.
+    That is the epoch, and the part of the context that the row has read. For the last three
+    arguments see `LaneSchedule.at`.
     """
-
-    def to_batch(index: tf.Tensor, records: tf.Tensor) -> dict[str, tf.Tensor]:
-        first = index * rows.per_batch  # First row, counted over all steps.
-        step = start_step + first // rows.number
-        row = rows.first + first % rows.number + tf.range(rows.per_batch, dtype=tf.int64)
-        number, window, memory_from = schedule.at(step, row)
-        batch = parse(records)
-        expected = number % lanes.num_lanes * lanes.windows_per_lane + window
-        in_order = tf.debugging.Assert(
-            tf.reduce_all(batch["window_id"] == expected),
-            [f"{_WRONG}windows out of order: expected window ids", expected, "got"]
-            + [batch["window_id"]],
-            summarize=_NUM_REPORTED_IDS,
-        )
-        read_before = tf.cast((window - memory_from) * manifest.reuse_len, tf.int32)
-        with tf.control_dependencies([in_order]):
-            return {
-                **batch,
-                "context_length": tf.minimum(batch["context_length"], read_before),
-                "epoch": tf.cast(number // lanes.num_lanes, tf.int32),
-                "follows": batch["window_id"] - 1,
-            }
-
-    return to_batch
-
-
-def _split(manifest: Manifest, path: str, split: str) -> SplitManifest:
-    require_data(
-        split in manifest.splits,
-        path,
-        f"a split {split!r}",
-        f"{', '.join(manifest.splits) or 'none'}: prepare the text with a larger "
-        "data.heldout_fraction, or choose another split",
+    expected = number % lanes.num_lanes * lanes.windows_per_lane + window
+    in_order = tf.debugging.Assert(
+        tf.reduce_all(batch["window_id"] == expected),
+        [f"{_WRONG}windows out of order: expected window ids", expected, "got"]
+        + [batch["window_id"]],
+        summarize=_NUM_REPORTED_IDS,
     )
-    return manifest.splits[split]
+    read_before = tf.cast((window - memory_from) * manifest.reuse_len, tf.int32)
+    with tf.control_dependencies([in_order]):
+        return {
+            **batch,
+            "context_length": tf.minimum(batch["context_length"], read_before),
+            "epoch": tf.cast(number // lanes.num_lanes, tf.int32),
+            "follows": batch["window_id"] - 1,
+        }
 
 
 def _check_config(manifest: Manifest, path: str, config: XLNetConfig | None) -> None:
     if config is None:
         return
-    for name in ("seq_len", "reuse_len", "bidirectional"):
-        written, expected = getattr(manifest, name), getattr(config.data, name)
-        if written != expected:
-            raise DataError(
-                f"{path}: records were written with {name} {written}, "
-                f"but the configuration has data.{name} {expected}"
-            )
     settings = manifest.source.get("settings", {})
-    for name in TEXT_SETTINGS:
-        written, expected = settings.get(name), getattr(config.data, name)
-        is_of_vocabulary = name == "keep_accents" and settings.get("keep_whitespace")
-        if written not in (None, expected) and not is_of_vocabulary:
+    written = {name: getattr(manifest, name) for name in ("seq_len", "reuse_len", "bidirectional")}
+    written |= {name: settings.get(name) for name in TEXT_SETTINGS}
+    if settings.get("keep_whitespace"):  # The vocabulary says how accents are read.
+        del written["keep_accents"]
+    for name, value in written.items():
+        expected = getattr(config.data, name)
+        if value not in (None, expected):
             raise DataError(
-                f"{path}: text was tokenized with {name} {written}, "
+                f"{path}: records were written with {name} {value}, "
                 f"but the configuration has data.{name} {expected}"
             )
     if manifest.vocab_size > config.model.num_embeddings > 0:
@@ -494,16 +467,6 @@ def _check_batch_size(
             f"of {lanes.num_lanes}) to read each of them to its end, such as {size}, "
             f"got {batch_size}"
         )
-
-
-def _check_files(path: str, split: str, lanes: SplitManifest) -> None:
-    """Raises `DataError` if a record file is missing or, in a small data set, damaged."""
-    files = [os.path.join(path, name) for name in lanes.files]
-    missing = [file for file in files if not os.path.isfile(file)]
-    if missing:
-        raise DataError(f"{missing[0]}: expected a record file as in {MANIFEST_FILE}, got none")
-    if sum(map(os.path.getsize, files)) <= _CHECKSUM_LIMIT_BYTES:
-        check_lanes(path, split)
 
 
 def load_data_tokenizer(manifest: Manifest, path: str) -> Tokenizer:
@@ -561,19 +524,18 @@ def parse_records(records: tf.Tensor, manifest: Manifest) -> dict[str, tf.Tensor
 
 
 def _parser(
-    manifest: Manifest, starts: WordStarts, letter_case: np.ndarray
+    manifest: Manifest, starts: WordStarts, tokenizer: Tokenizer
 ) -> Callable[[tf.Tensor], dict[str, tf.Tensor]]:
     """Returns the function from serialized records, string [B], to parsed features."""
-    seq_len, reuse_len = manifest.seq_len, manifest.reuse_len
-    position_T = tf.range(seq_len, dtype=tf.int64)
-    is_cls_T = position_T == seq_len - 1
-    letter_case_V = tf.constant(letter_case)
+    position_T = tf.range(manifest.seq_len, dtype=tf.int64)
+    is_cls_T = position_T == manifest.seq_len - 1
+    letter_case_V = tf.constant(tokenizer.letter_case)
 
     def parse(records: tf.Tensor) -> dict[str, tf.Tensor]:
         example = parse_records(records, manifest)
         token_ids_BT = example["token_ids"]
         is_reversed_B = tf.cast(example["is_reversed"], tf.bool)
-        first_of_b_B1 = reuse_len + example["a_length"][:, tf.newaxis] + 1
+        first_of_b_B1 = manifest.reuse_len + example["a_length"][:, tf.newaxis] + 1
         is_past_a_BT = position_T >= first_of_b_B1
         return {
             "token_ids": tf.cast(token_ids_BT, tf.int32),
