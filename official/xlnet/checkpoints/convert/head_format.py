@@ -2,20 +2,19 @@
 
 from __future__ import annotations
 
-from typing import ClassVar
+import dataclasses
+from collections.abc import Mapping
 
 from official.xlnet.checkpoints.convert.variable_map import Row, row
 
 
+@dataclasses.dataclass(frozen=True, kw_only=True)
 class HeadFormat:
-    """Base class for formats of a task's head in HF and in the TF1 release.
-
-    A subclass is entered under the name of its task by `FORMATS.register`.
+    """A task's head in HF and in the TF1 release, entered in `FORMATS` under the name of the task.
 
     Attributes:
-      rows: the variables of the head; none here, as of a pre-trained model. One ends in
-        `logits/kernel`: models that have it have the head, and letter C in its shape says that
-        there are classes.
+      rows: the variables of the head; none of a pre-trained model. One ends in `logits/kernel`:
+        models that have it have the head, and letter C in its shape says that there are classes.
       architecture: HF's class.
       problem: HF's `problem_type`; None if it does not have one.
       usual_logits: numbers of logits for which the head is the one that is meant where HF's
@@ -24,17 +23,16 @@ class HeadFormat:
       hf_labels: names of the labels in HF's configuration of a task without labels.
     """
 
-    rows: ClassVar[tuple[Row, ...]] = ()
-    architecture: ClassVar[str] = "XLNetLMHeadModel"
-    problem: ClassVar[str | None] = None
-    usual_logits: ClassVar[range] = range(0)
-    hf_settings: ClassVar[dict[str, str]] = {}
-    hf_labels: ClassVar[tuple[str, ...]] = ()
+    rows: tuple[Row, ...] = ()
+    architecture: str = "XLNetLMHeadModel"
+    problem: str | None = None
+    usual_logits: range = range(0)
+    hf_settings: Mapping[str, str] = dataclasses.field(default_factory=dict)
+    hf_labels: tuple[str, ...] = ()
 
-    @classmethod
-    def logits(cls) -> Row:
+    def logits(self) -> Row:
         """Returns the variable that the head is recognized by."""
-        return next(each for each in cls.rows if each.xlnet.name.endswith("logits/kernel"))
+        return next(each for each in self.rows if each.xlnet.name.endswith("logits/kernel"))
 
 
 def dense(ours: str, shape: str, tf1: str | None, hf: str, bias: bool = True) -> tuple[Row, ...]:

@@ -291,7 +291,7 @@ def write_hf(folder: str, weights: Weights, vocab_file: str) -> None:
       vocab_file: SentencePiece model to copy.
     """
     config = weights.config
-    head = FORMATS[config.task.name] if config.task.name in FORMATS.names() else HeadFormat
+    head = FORMATS[config.task.name] if config.task.name in FORMATS.names() else HeadFormat()
     tensors = {name: np.ascontiguousarray(value) for name, value in variables_of("hf", weights)}
     if all(name.startswith(_PREFIX) for name in tensors):
         architecture = "XLNetModel"
@@ -327,7 +327,7 @@ def save_tensors(tensors: dict[str, np.ndarray], path: str) -> None:
         raise OSError(number, os.strerror(number), path) from None
 
 
-def _hf_config(config: XLNetConfig, architecture: str, head: type[HeadFormat]) -> dict[str, Any]:
+def _hf_config(config: XLNetConfig, architecture: str, head: HeadFormat) -> dict[str, Any]:
     model, task = config.model, config.task
     tree = {
         "model_type": "xlnet",

@@ -258,31 +258,21 @@ def _true_and_predicted(
     return true, [p["label"] for p in predictions]
 
 
-@FORMATS.register("classification")
-class ClassificationFormat(HeadFormat):
-    """Classes are numbered in the TF1 release."""
-
-    rows = with_summary("SC", "model/classification_{scope}/logit")
-    architecture = _SEQUENCE
-    problem = "single_label_classification"
-    usual_logits = range(2, sys.maxsize)
-
-
-@FORMATS.register("multi_label")
-class MultiLabelFormat(HeadFormat):
-    """The TF1 release has no such head."""
-
-    rows = with_summary("SC", None)
-    architecture = _SEQUENCE
-    problem = "multi_label_classification"
-
-
-@FORMATS.register("regression")
-class RegressionFormat(HeadFormat):
-    """Mean and scale of the labels are in the last layer."""
-
-    rows = with_summary("S1", "model/regression_{scope}/logit")
-    architecture = _SEQUENCE
-    problem = "regression"
-    usual_logits = range(1, 2)
-    hf_labels = ("LABEL_0",)
+FORMATS["classification"] = HeadFormat(
+    rows=with_summary("SC", "model/classification_{scope}/logit"),
+    architecture=_SEQUENCE,
+    problem="single_label_classification",
+    usual_logits=range(2, sys.maxsize),
+)
+FORMATS["multi_label"] = HeadFormat(  # The TF1 release has no such head.
+    rows=with_summary("SC", None),
+    architecture=_SEQUENCE,
+    problem="multi_label_classification",
+)
+FORMATS["regression"] = HeadFormat(  # Mean and scale of the labels are in the last layer.
+    rows=with_summary("S1", "model/regression_{scope}/logit"),
+    architecture=_SEQUENCE,
+    problem="regression",
+    usual_logits=range(1, 2),
+    hf_labels=("LABEL_0",),
+)

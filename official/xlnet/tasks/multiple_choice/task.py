@@ -134,9 +134,6 @@ def _prediction(probability_S):
     return {"choice": int(np.argmax(probability_S)), "probabilities": rounded(probability_S)}
 
 
-@FORMATS.register("multiple_choice")
-class ChoiceFormat(HeadFormat):
-    """One logit for each option."""
-
-    rows = with_summary("S1", "logits/dense")
-    architecture = "XLNetForMultipleChoice"
+FORMATS["multiple_choice"] = HeadFormat(
+    rows=with_summary("S1", "logits/dense"), architecture="XLNetForMultipleChoice"
+)

@@ -7,7 +7,6 @@ import math
 import re
 import string
 from collections.abc import Sequence
-from typing import ClassVar
 
 import numpy as np
 import tensorflow as tf
@@ -272,11 +271,8 @@ def normalized(answer: str) -> str:
     return " ".join(_ARTICLES.sub(" ", answer.lower().translate(_PUNCTUATION)).split())
 
 
-@FORMATS.register("question_answering")
-class AnswerFormat(HeadFormat):
-    """Start, end given the start, and whether there is an answer."""
-
-    rows = (
+FORMATS["question_answering"] = HeadFormat(
+    rows=(
         *dense("head/start_logits", "D1", "start_logits/dense", "start_logits.dense"),
         *dense("head/end_hidden", "ED", "end_logits/dense_0", "end_logits.dense_0"),
         *(
@@ -295,15 +291,11 @@ class AnswerFormat(HeadFormat):
         *dense(
             "head/answer_logits", "D1", "answer_class/dense_1", "answer_class.dense_1", bias=False
         ),
-    )
-    architecture = "XLNetForQuestionAnswering"
-    hf_settings = {key: f"task.{key}" for key in ("start_n_top", "end_n_top")}
-
-
-@FORMATS.register("question_answering_simple")
-class SimpleAnswerFormat(AnswerFormat):
-    """Start and end, each by itself."""
-
-    rows = dense("head/span_logits", "D2", None, "qa_outputs")
-    architecture = "XLNetForQuestionAnsweringSimple"
-    hf_settings: ClassVar[dict[str, str]] = {}
+    ),
+    architecture="XLNetForQuestionAnswering",
+    hf_settings={key: f"task.{key}" for key in ("start_n_top", "end_n_top")},
+)
+FORMATS["question_answering_simple"] = HeadFormat(
+    rows=dense("head/span_logits", "D2", None, "qa_outputs"),
+    architecture="XLNetForQuestionAnsweringSimple",
+)

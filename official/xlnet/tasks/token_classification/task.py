@@ -150,9 +150,6 @@ def entity_tags(tags: Iterable[str], only_letters: bool = False) -> list[str]:
     return found
 
 
-@FORMATS.register("token_classification")
-class TokenFormat(HeadFormat):
-    """The TF1 release has no such head."""
-
-    rows = dense("head/logits", "DC", None, "classifier")
-    architecture = "XLNetForTokenClassification"
+FORMATS["token_classification"] = HeadFormat(  # The TF1 release has no such head.
+    rows=dense("head/logits", "DC", None, "classifier"), architecture="XLNetForTokenClassification"
+)
