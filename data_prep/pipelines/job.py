@@ -31,7 +31,7 @@ from data_prep.corpus.corpus import (
 )
 from data_prep.corpus.readers import LOST, Counts
 from data_prep.records import lane_files, token_files
-from data_prep.records.lanes import Lane, Layout, lanes_of, lay_out
+from data_prep.records.lanes import Layout, lay_out
 from data_prep.records.splits import split_documents
 from data_prep.settings import RECORDED_ONLY, Settings
 from official.xlnet.configs.model import ModelConfig
@@ -125,17 +125,15 @@ class Job:
 
 @dataclasses.dataclass(frozen=True)
 class Plan:
-    """Lanes to write in pass 2.
+    """What to write in pass 2.
 
     Attributes:
       layouts: layout of each split, training first.
-      lanes: lanes of all splits.
       counts: statistics of pass 1: text read, dropped and repaired.
       content: hash of the text that was read.
     """
 
     layouts: list[Layout]
-    lanes: list[Lane]
     counts: Counts
     content: str
 
@@ -272,9 +270,8 @@ def plan_lanes(job: Job) -> Plan:
     if job.settings.heldout_fraction and len(splits) == 1:
         _warn_of_no_heldout(splits[0].tokens, job.settings)
     layouts = [lay_out(split, job.settings) for split in splits]
-    lanes = [lane for layout in layouts for lane in lanes_of(layout, job.settings)]
     content = combined_hash([completion["content"] for completion in completions])
-    return Plan(layouts, lanes, counts, content)
+    return Plan(layouts, counts, content)
 
 
 def _warn_of_empty_files(job: Job, completions: list[dict[str, Any]]) -> int:
@@ -318,21 +315,20 @@ def finish(job: Job, plan: Plan) -> dict[str, int]:
             f"the input was changed while it was prepared (see {newest_file(job.shards)}): run "
             "the same command again"
         )
-    completions = [
-        read_record(lane_files.completion_path(job.work_dir, lane)) for lane in plan.lanes
-    ]
-    files = {completion["file"]: completion["sha256"][0] for completion in completions}
     splits = {}
     for layout in plan.layouts:
-        own = sorted(name for name in files if name.startswith(layout.name + "-"))
-        splits[layout.name] = SplitManifest(
+        completions = [
+            read_record(lane_files.completion_path(job.work_dir, layout, lane))
+            for lane in range(layout.num_lanes)
+        ]
+        splits[layout.split.name] = SplitManifest(
             documents=layout.split.documents,
             tokens=layout.split.tokens,
             windows=layout.num_lanes * layout.windows_per_lane,
             dropped_tokens=layout.dropped_tokens,
             num_lanes=layout.num_lanes,
             windows_per_lane=layout.windows_per_lane,
-            files={name: files[name] for name in own},
+            files={completion["file"]: completion["sha256"][0] for completion in completions},
         )
     read = {name: n for name, n in plan.counts.items() if name not in ("documents", "tokens")}
     Manifest(

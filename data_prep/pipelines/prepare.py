@@ -155,7 +155,9 @@ def _run_passes(job: jobs.Job, run: Callable[..., list[dict[str, Any]]]) -> dict
     plan = jobs.plan_lanes(job)
     num_windows = sum(layout.num_lanes * layout.windows_per_lane for layout in plan.layouts)
     lane_tasks = [
-        (lane, job.settings, job.token_dtype, job.work_dir, job.output_dir) for lane in plan.lanes
+        (layout, lane, job.settings, job.token_dtype, job.work_dir, job.output_dir)
+        for layout in plan.layouts
+        for lane in range(layout.num_lanes)
     ]
     lanes = run(write_lane, lane_tasks, desc="records", total=num_windows, unit=" windows")
     counts = jobs.finish(job, plan)

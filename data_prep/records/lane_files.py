@@ -13,9 +13,9 @@ from typing import Any
 
 import numpy as np
 
-from data_prep.records.lanes import Lane
+from data_prep.records.lanes import Layout
 from data_prep.records.records import encode_windows, framed
-from data_prep.records.splits import TokenStream
+from data_prep.records.splits import SPLITS, TokenStream
 from data_prep.records.token_files import HashedFile, run_once
 from data_prep.records.windows import choose_windows, window_draws
 from data_prep.settings import Settings
@@ -28,13 +28,14 @@ _GZIP = 31  # zlib's `wbits` for maximum window size with gzip header.
 _MARGIN_WINDOWS = 8  # Additional text after the last window of a chunk, for random segments.
 
 
-def completion_path(work_dir: str, lane: Lane) -> str:
+def completion_path(work_dir: str, layout: Layout, lane: int) -> str:
     """Path of the completion record of a lane: a JSON file written last."""
-    return os.path.join(work_dir, _file_name(lane) + ".json")
+    return os.path.join(work_dir, _file_name(layout, lane) + ".json")
 
 
 def write_lane(
-    lane: Lane,
+    layout: Layout,
+    lane: int,
     settings: Settings,
     dtype: np.dtype,
     work_dir: str,
@@ -44,7 +45,8 @@ def write_lane(
     """Writes the record file of a lane, unless it is already complete (by its checksum).
 
     Args:
-      lane: the lane to write.
+      layout: the layout of its split.
+      lane: index of the lane in the split.
       settings: settings of the preparation; uses lengths and seed.
       dtype: data type of token files.
       work_dir: directory of the token files.
@@ -55,7 +57,8 @@ def write_lane(
       The completion record `{"file": name, "sha256": […]}`, plus "resumed": whether the lane had
       been completed before.
     """
-    name = _file_name(lane)
+    name = _file_name(layout, lane)
+    stream = TokenStream(work_dir, layout.split, dtype)
     path = os.path.join(output_dir, name)
 
     def write() -> dict[str, Any]:
@@ -63,7 +66,7 @@ def write_lane(
         compressor = zlib.compressobj(wbits=_GZIP) if settings.compress else None
         with atomic_write(path, work_dir) as output:
             file = HashedFile(output)
-            for records, number in _chunks(lane, settings, TokenStream(work_dir, split, dtype)):
+            for records, number in _chunks(layout, lane, settings, stream):
                 data = framed(records)
                 file.write(compressor.compress(data) if compressor else data)
                 report(number)
@@ -71,69 +74,65 @@ def write_lane(
                 file.write(compressor.flush())
         return {"file": name, "sha256": [file.sha256]}
 
-    split = lane.layout.split
-    completion = run_once(completion_path(work_dir, lane), [path], work_dir, write)
+    completion = run_once(completion_path(work_dir, layout, lane), [path], work_dir, write)
     if completion["resumed"]:
-        report(lane.layout.windows_per_lane)
+        report(layout.windows_per_lane)
     return completion
 
 
 def _chunks(
-    lane: Lane, settings: Settings, stream: TokenStream
+    layout: Layout, lane: int, settings: Settings, stream: TokenStream
 ) -> Iterator[tuple[Iterator[bytes], int]]:
     """Yields the records of each chunk of a lane, and their number."""
-    num_windows, advance = lane.layout.windows_per_lane, settings.reuse_len
+    num_windows, advance = layout.windows_per_lane, settings.reuse_len
+    pair, direction = divmod(lane, settings.directions)
     num_chunks = -(-num_windows * advance // _CHUNK_TOKENS)
     context_length = 0
     for chunk in range(num_chunks):
         first = chunk * num_windows // num_chunks
         number = (chunk + 1) * num_windows // num_chunks - first
-        text_len = _text_len(number, stream.num_tokens, settings)
+        needed = number * advance + settings.span_len
+        with_margin = needed + _MARGIN_WINDOWS * settings.seq_len
+        text_len = max(needed, min(stream.num_tokens, with_margin))
+        begin = (pair * num_windows + first) * advance
+        if direction:  # Reversed text is read from the end of the lane.
+            begin = ((pair + 1) * num_windows - first) * advance - text_len
         token_ids, sentence_starts, document_starts = _read_text(
-            stream, lane, first * advance, text_len, advance
+            stream, begin, begin + text_len, is_reversed=bool(direction)
         )
         windows, context_length = choose_windows(
             sentence_starts,
             document_starts,
             text_len,
             context_length,
-            window_draws(settings.seed, lane.layout.split.code, lane.index, first, number),
+            window_draws(settings.seed, SPLITS.index(layout.split.name), lane, first, number),
             advance,
             settings.span_len,
         )
-        first_id = lane.index * num_windows + first
-        yield encode_windows(token_ids, windows, advance, lane.is_reversed, first_id), number
+        first_id = lane * num_windows + first
+        yield encode_windows(token_ids, windows, advance, bool(direction), first_id), number
 
 
-def _file_name(lane: Lane) -> str:
-    return lane_file(lane.layout.name, lane.index, lane.layout.num_lanes)
-
-
-def _text_len(num_windows: int, num_tokens: int, settings: Settings) -> int:
-    """Length of a chunk in tokens: its windows and, if available, a margin after them."""
-    windows = num_windows * settings.reuse_len + settings.span_len
-    return max(windows, min(num_tokens, windows + _MARGIN_WINDOWS * settings.seq_len))
+def _file_name(layout: Layout, lane: int) -> str:
+    return lane_file(layout.split.name, lane, layout.num_lanes)
 
 
 def _read_text(
-    stream: TokenStream, lane: Lane, first: int, length: int, advance: int
+    stream: TokenStream, start: int, stop: int, is_reversed: bool
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Reads tokens of a lane in its direction, starting at its token `first`.
+    """Reads tokens [start, stop) of a stream in the direction of a lane.
 
     EOD belongs to the document before it in forward text, so a document in reversed text starts
     with EOD.
 
     Returns:
-      token_ids: [length].
+      token_ids: [stop - start].
       sentence_starts: int64, positions where sentences start.
       document_starts: int64, positions where documents start.
     """
-    begin = lane.start + first
-    if lane.is_reversed:
-        begin = lane.start + lane.layout.windows_per_lane * advance - first - length
-    token_ids, ends_sentence = stream.read(begin, begin + length)
-    if lane.is_reversed:
+    token_ids, ends_sentence = stream.read(start, stop)
+    if is_reversed:
         token_ids, ends_sentence = token_ids[::-1], ends_sentence[::-1]
-    after = 0 if lane.is_reversed else 1
+    after = 0 if is_reversed else 1
     is_eod = token_ids == EOD_ID
     return token_ids, np.flatnonzero(ends_sentence) + after, np.flatnonzero(is_eod) + after

@@ -18,7 +18,7 @@ from __future__ import annotations
 
 import dataclasses
 
-from data_prep.records.splits import HELDOUT, SPLIT_NAMES, SplitTokens
+from data_prep.records.splits import HELDOUT, SplitTokens
 from data_prep.settings import Settings
 from official.xlnet.errors import DataError
 
@@ -38,28 +38,6 @@ class Layout:
     num_lanes: int
     windows_per_lane: int
     dropped_tokens: int
-
-    @property
-    def name(self) -> str:
-        """`train` or `heldout`."""
-        return SPLIT_NAMES[self.split.code]
-
-
-@dataclasses.dataclass(frozen=True)
-class Lane:
-    """A lane of a split.
-
-    Attributes:
-      layout: the layout of its split.
-      index: index of the lane in the split.
-      start: position in the stream of the first token of its reuse parts, in forward order.
-      is_reversed: whether the lane holds reversed text.
-    """
-
-    layout: Layout
-    index: int
-    start: int
-    is_reversed: bool
 
 
 def lay_out(split: SplitTokens, settings: Settings) -> Layout:
@@ -84,7 +62,7 @@ def lay_out(split: SplitTokens, settings: Settings) -> Layout:
     possible = min(wanted, split.tokens // advance) if split.tokens >= least else 0
     if (
         possible < wanted
-        and split.code != HELDOUT
+        and split.name != HELDOUT
         and not (settings.allow_fewer_lanes and possible)
     ):
         needed = least if settings.allow_fewer_lanes else max(least, wanted * advance)
@@ -106,17 +84,3 @@ def lay_out(split: SplitTokens, settings: Settings) -> Layout:
         windows_per_lane=windows,
         dropped_tokens=split.tokens - possible * windows * advance,
     )
-
-
-def lanes_of(layout: Layout, settings: Settings) -> list[Lane]:
-    """Returns the lanes of a split."""
-    length = layout.windows_per_lane * settings.reuse_len
-    return [
-        Lane(
-            layout,
-            index,
-            start=index // settings.directions * length,
-            is_reversed=settings.bidirectional and index % 2 == 1,
-        )
-        for index in range(layout.num_lanes)
-    ]

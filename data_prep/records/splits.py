@@ -30,8 +30,7 @@ from official.xlnet.errors import DataError
 from official.xlnet.files import file_system
 from official.xlnet.files.atomic import write_bytes
 
-TRAIN, HELDOUT = range(2)
-SPLIT_NAMES = ("train", "heldout")
+TRAIN, HELDOUT = SPLITS = ("train", "heldout")
 _DUPLICATE = (1 << 32) - 1  # In place of the number of tokens of a document to train on.
 _TOLERANCE = 0.5  # Deviation of a split from its share, relative to the smaller split.
 
@@ -41,12 +40,12 @@ class SplitTokens:
     """Sizes of a split.
 
     Attributes:
-      code: `TRAIN` or `HELDOUT`.
+      name: `train` or `heldout`.
       documents: number of documents.
       shard_tokens: number of tokens of the split in each shard.
     """
 
-    code: int
+    name: str
     documents: int
     shard_tokens: list[int]
 
@@ -114,11 +113,11 @@ def split_documents(
     heldout_N = length_N - train_N
     train_N[[*pieces]] += 1  # Both parts of a divided document have its EOD.
     splits = []
-    for code, size_N in ((TRAIN, train_N), (HELDOUT, heldout_N)):
+    for name, size_N in ((TRAIN, train_N), (HELDOUT, heldout_N)):
         tokens = [int(part.sum()) for part in np.split(size_N, starts[1:-1])]
-        splits.append(SplitTokens(code, int(np.count_nonzero(size_N)), tokens))
+        splits.append(SplitTokens(name, int(np.count_nonzero(size_N)), tokens))
     return (
-        [split for split in splits if split.code == TRAIN or split.documents],
+        [split for split in splits if split.name == TRAIN or split.documents],
         Counts({"duplicates": int(is_dropped_N.sum()), "divided_documents": len(pieces)}),
     )
 
@@ -173,7 +172,7 @@ class TokenStream:
           dtype: data type of token files.
         """
         self._work_dir = work_dir
-        self._code = split.code
+        self._is_train = split.name == TRAIN
         self._dtype = dtype
         self._shard_end = np.cumsum(split.shard_tokens)
         self._cached: tuple[int, np.ndarray, np.ndarray] | None = None
@@ -225,7 +224,7 @@ class TokenStream:
         file_end = np.cumsum(length)
         content = file_system.read_bytes(shard_file(self._work_dir, shard, "split"))
         begin, kept = file_end - length, np.frombuffer(content, "<u4").astype(np.int64)
-        if self._code == TRAIN:
+        if self._is_train:
             chosen = (kept > 0) & (kept != _DUPLICATE)
             is_divided = chosen & (kept < length)
             start = np.concatenate([begin[chosen], file_end[is_divided] - 1])
