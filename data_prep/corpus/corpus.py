@@ -85,11 +85,11 @@ def find_shards(inputs: Sequence[str], options: ReadOptions) -> list[Shard]:
     """
     if not inputs:
         raise DataError("no input: expected file names or glob patterns")
-    files: dict[str, int] = {}  # {path: size in bytes}; 0 for TFDS.
+    sizes: dict[str, int] = {}  # {path: size in bytes}; 0 for TFDS.
     times: collections.Counter[str] = collections.Counter()
     for pattern in inputs:
         if pattern.startswith(_TFDS_PREFIX):
-            files[pattern] = 0
+            sizes[pattern] = 0
             times[pattern] += 1
             continue
         pattern, weight = weighted(pattern)
@@ -110,14 +110,14 @@ def find_shards(inputs: Sequence[str], options: ReadOptions) -> list[Shard]:
                 )
             raise DataError(f"no input file matches {pattern!r}")
         for path in sorted(paths.values()):
-            files[path] = file_system.size(path)
+            sizes[path] = file_system.size(path)
             times[path] += weight
-    size = shard_bytes(sum(files.values()))
+    most = shard_bytes(sum(sizes.values()))
     shards: list[Shard] = []
     for turn in range(max(times.values())):  # All files, then again those that count more.
-        for path in files:
+        for path, size in sizes.items():
             if times[path] > turn:
-                shards += _file_shards(path, options, size)
+                shards += _file_shards(path, size, options, most)
     return shards
 
 
@@ -144,10 +144,9 @@ def shard_bytes(corpus_bytes: int) -> int:
     return min(max(corpus_bytes // _TARGET_NUM_SHARDS, _MIN_SHARD_BYTES), _MAX_SHARD_BYTES)
 
 
-def _file_shards(path: str, options: ReadOptions, shard_size: int) -> list[Shard]:
+def _file_shards(path: str, size: int, options: ReadOptions, shard_size: int) -> list[Shard]:
     if path.startswith(_TFDS_PREFIX):
         return _tfds_shards(path)
-    size = file_system.size(path)
     if not size:
         return [Shard(path, "text", 0, 0, 0)]
     kind = _format(path, options.format)

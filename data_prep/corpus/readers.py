@@ -32,6 +32,7 @@ from official.xlnet.errors import DataError, require_data
 from official.xlnet.files import file_system
 from official.xlnet.files.compression import open_stream
 from official.xlnet.files.json_files import mended
+from official.xlnet.files.schema import shown
 from official.xlnet.files.text import conversion, first_fault
 
 Document = list[str]
@@ -51,7 +52,6 @@ MAX_LINE_CHARS = 1 << 16
 _RECORDS_PER_BATCH = 1024
 _MAX_SEPARATOR_BYTES = 256  # A document separator can span two reads by at most this.
 _SEARCH_BYTES = 1 << 16  # Read size when searching for the start of a document.
-_MAX_SHOWN_CHARS = 60  # Maximum length of a line quoted in an error message.
 
 _NEWLINE = rb"(?>\r\n|\n|\r)"
 _BLANK_LINE_BYTES = 4  # Longest plain blank line: \r\n\r\n.
@@ -83,6 +83,7 @@ class _Reading:
 
     Attributes:
       begin: position in the file of the first record, set when it is known.
+      reported: number of bytes of the shard that have been reported.
     """
 
     shard: Shard
@@ -90,6 +91,14 @@ class _Reading:
     counts: Counts
     report: Callable[[int], Any]
     begin: int = 0
+    reported: int = 0
+
+    def reach(self, position: int) -> None:
+        """Reports that the shard has been read up to a position, in bytes on disk."""
+        number = min(position, self.shard.num_bytes) - self.reported
+        if number > 0:
+            self.report(number)
+            self.reported += number
 
 
 def read_documents(
@@ -122,8 +131,8 @@ def read_documents(
         "parquet": _read_parquet,
         "tfds": _read_tfds,
     }
-    num_records = 0
-    for texts in readers[shard.format](_Reading(shard, options, counts, report)):
+    num_records, reading = 0, _Reading(shard, options, counts, report)
+    for texts in readers[shard.format](reading):
         documents = [_lines(text, options.keep_whitespace) for text in texts]
         lost = {name: counts[name] for name in LOST}
         num_records += len(documents)
@@ -137,24 +146,20 @@ def read_documents(
             if not options.keep_whitespace and any(len(x) > MAX_LINE_CHARS for x in document):
                 document[:] = _cut_lines(document, counts)
         yield documents
+    reading.reach(shard.num_bytes)
 
 
 def _read_text(reading: _Reading) -> Iterator[list[str]]:
-    if reading.options.document_start:
-        yield from _read_from_starts(reading)
-        return
-    for text in _blocks(reading, _BLANK_LINE):
-        lines = _unix(_text(text, reading.counts)).split("\n")
-        groups = itertools.groupby(lines, lambda line: bool(line.strip()))
-        yield ["\n".join(lines) for is_text, lines in groups if is_text]
-
-
-def _read_from_starts(reading: _Reading) -> Iterator[list[str]]:
-    """Reads plain text whose documents begin with a line of a certain form."""
+    """Reads plain text: documents begin after blank lines, or with a line of a certain form."""
+    has_starts = bool(reading.options.document_start)
     before, in_text = reading.options.document_starts()
-    for text in _blocks(reading, before):
-        parts = in_text.split(_unix(_text(text, reading.counts)))
-        yield [part for part in parts if part.strip()]
+    for block in _blocks(reading, before if has_starts else _BLANK_LINE):
+        text = _unix(_text(block, reading.counts))
+        if has_starts:
+            yield [part for part in in_text.split(text) if part.strip()]
+        else:
+            groups = itertools.groupby(text.split("\n"), lambda line: bool(line.strip()))
+            yield ["\n".join(lines) for is_text, lines in groups if is_text]
 
 
 def _read_wiki(reading: _Reading) -> Iterator[list[str]]:
@@ -198,12 +203,11 @@ def _lose(reading: _Reading, reason: str, number: int, line: str, expected: str)
     where = f"{reading.shard.path}, line {number}"
     if reading.begin:
         where += f" after byte {reading.begin}"
-    reading.counts.lose(reason, f"{where}: expected {expected}, got {_shown(line)}")
+    reading.counts.lose(reason, f"{where}: expected {expected}, got {shown(line)}")
 
 
 def _read_warc(reading: _Reading) -> Iterator[list[str]]:
     """Reads the pages of a web archive; other records are counted."""
-    reported = 0
     with open_stream(reading.shard.path) as (stream, file):
         pages = web_archives.read_pages(stream, reading.shard.path)
         while batch := list(itertools.islice(pages, _RECORDS_PER_BATCH)):
@@ -212,9 +216,7 @@ def _read_warc(reading: _Reading) -> Iterator[list[str]]:
             most = web_archives.MAX_RECORD_BYTES
             reading.counts["cut_documents"] += sum(len(text) >= most for text in texts)
             yield _records(reading, texts)
-            reading.report(file.tell() - reported)
-            reported = file.tell()
-    reading.report(reading.shard.num_bytes - reported)
+            reading.reach(file.tell())
 
 
 def _read_parquet(reading: _Reading) -> Iterator[list[str]]:
@@ -235,7 +237,6 @@ def _read_parquet(reading: _Reading) -> Iterator[list[str]]:
             yield _records(reading, batch.column(0).to_pylist())
     except pyarrow.ArrowException as error:
         raise DataError(f"{shard.path}: expected a complete Parquet file: {error}") from None
-    reading.report(shard.num_bytes)
 
 
 def _read_tfds(reading: _Reading) -> Iterator[list[str]]:
@@ -253,7 +254,6 @@ def _read_tfds(reading: _Reading) -> Iterator[list[str]]:
     dataset = builder.as_dataset(split=f"{split}[{shard.start}:{shard.stop}]", shuffle_files=False)
     for batch in tfds.as_numpy(dataset.batch(_RECORDS_PER_BATCH)):
         yield _records(reading, batch[field].tolist())
-    reading.report(shard.num_bytes)
 
 
 def _records(reading: _Reading, values: Sequence[str | bytes | None]) -> list[str]:
@@ -291,10 +291,6 @@ def _decode(data: bytes, reading: _Reading) -> str:
         already_present = data.count("\ufffd".encode())
         reading.counts["bad_bytes"] += text.count("\ufffd") - already_present
         return text
-
-
-def _shown(line: str) -> str:
-    return repr(line if len(line) <= _MAX_SHOWN_CHARS else line[: _MAX_SHOWN_CHARS - 3] + "...")
 
 
 def _text(text: str, counts: Counts) -> str:
@@ -352,7 +348,7 @@ def _blocks(reading: _Reading, before: re.Pattern[bytes]) -> Iterator[str]:
             stream.seek(start)
             reading.begin = start
             remaining = max(0, stop - start)
-        pending, reported = b"", 0
+        pending = b""
         while data := stream.read(min(BATCH_BYTES, remaining)):
             remaining -= len(data)
             searched = max(0, len(pending) - _MAX_SEPARATOR_BYTES)
@@ -366,14 +362,10 @@ def _blocks(reading: _Reading, before: re.Pattern[bytes]) -> Iterator[str]:
                 counts["bytes"] += end
                 yield _decode(pending[:end], reading)
                 pending = pending[end:]
-            position = min(shard.num_bytes, file.tell() - shard.start)
-            if position > reported:
-                reading.report(position - reported)
-                reported = position
+            reading.reach(file.tell() - shard.start)
         if pending:
             counts["bytes"] += len(pending)
             yield _decode(pending, reading)
-        reading.report(shard.num_bytes - reported)
 
 
 def _document_start(file: IO[bytes], offset: int, before: re.Pattern[bytes]) -> tuple[int, bool]:

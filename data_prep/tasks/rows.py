@@ -8,6 +8,7 @@ from typing import Any, TypeVar
 
 from official.xlnet.data.examples import Example
 from official.xlnet.data.reading import Reading
+from official.xlnet.errors import require_data
 from official.xlnet.files.schema import shown
 
 Row = dict[str, Any]
@@ -108,6 +109,14 @@ def listed(columns: Iterable[str]) -> str:
     return ", ".join(
         name if name == name.strip() and name.isprintable() else shown(name) for name in columns
     )
+
+
+def distinct(columns: Iterable[Any], where: str) -> list[str]:
+    """Returns the names of columns; raises `DataError` if there is a name twice."""
+    names = list(map(str, columns))
+    for name in names:
+        require_data(names.count(name) <= 1, where, "each column once", f"{name!r} again")
+    return names
 
 
 def _text(value: Any, column: str, expected: str = "text") -> str:

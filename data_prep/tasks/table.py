@@ -17,7 +17,7 @@ import numpy as np
 
 from data_prep.corpus.corpus import find_shards
 from data_prep.settings import ReadOptions
-from data_prep.tasks.rows import Row, listed
+from data_prep.tasks.rows import Row, distinct, listed
 from data_prep.tasks.table_files import read_file
 from official.xlnet.data.examples import Example
 from official.xlnet.data.reading import Reading
@@ -45,13 +45,8 @@ def read_rows(reading: Reading) -> Iterator[Row]:
         is_tfds = reading.path.startswith("tfds:")
         yield from _tfds_rows(reading.path) if is_tfds else read_file(reading)
         return
-    names, rows = _opened(reading.rows, reading.path)
-    if names is not None:
-        names = _distinct(names, reading.path)
-        yield from ({n: plain(value) for n, value in zip(names, row, strict=True)} for row in rows)
-        return
     width: int | None = None
-    for number, row in enumerate(rows, start=1):
+    for number, row in enumerate(_opened(reading.rows, reading.path), start=1):
         where = f"{reading.path}, row {number}"
         if isinstance(row, Example):
             yield row  # type: ignore[misc]
@@ -95,24 +90,23 @@ def plain(value: Any) -> Any:
     return None if is_missing else value
 
 
-def _opened(source: Any, where: str) -> tuple[list[Any] | None, Iterable[Any]]:
-    """The names of the columns, None if each row has its own or none, and the rows."""
+def _opened(source: Any, where: str) -> Iterable[Any]:
+    """The rows of a table of Python: mappings, or other values if the columns have no names."""
     if isinstance(source, Mapping):
         return _of_columns(source, where)
     if hasattr(source, "itertuples"):  # pandas.
-        names = list(source.columns)
-        has_names = names != list(range(len(names)))
         rows = source.itertuples(index=False, name=None)
-        return (names if has_names else None), rows
+        has_names = list(source.columns) != list(range(len(source.columns)))
+        return _named(source.columns, rows, where) if has_names else rows
     if hasattr(source, "iter_rows"):  # Polars.
-        return list(source.columns), source.iter_rows()
+        return _named(source.columns, source.iter_rows(), where)
     if hasattr(source, "to_batches"):  # Arrow.
-        _distinct(source.column_names, where)
-        return None, (row for batch in source.to_batches() for row in batch.to_pylist())
+        distinct(source.column_names, where)
+        return (row for batch in source.to_batches() for row in batch.to_pylist())
     if hasattr(source, "column_names") and hasattr(source, "features"):  # HF datasets.
-        return None, _named_classes(source, source.features or {})
+        return _named_classes(source, source.features or {})
     if hasattr(source, "as_numpy_iterator"):  # tf.data, TFDS.
-        return None, source.as_numpy_iterator()
+        return source.as_numpy_iterator()
     if hasattr(source, "tolist"):  # An array or a Series.
         source = source.tolist()
     refused = str | bytes | tuple | set | frozenset | os.PathLike
@@ -125,11 +119,11 @@ def _opened(source: Any, where: str) -> tuple[list[Any] | None, Iterable[Any]]:
         raise ArgumentTypeError(
             f"{where}: expected a list of rows or a table, got {kind} {source!r:.60}{advice}"
         )
-    return None, source
+    return source
 
 
-def _of_columns(source: Mapping[Any, Any], where: str) -> tuple[list[Any], Iterable[Any]]:
-    """{name: column} as names and rows."""
+def _of_columns(source: Mapping[Any, Any], where: str) -> Iterable[Row]:
+    """The rows of {name: column}."""
     columns = []
     for values in source.values():
         values = values.tolist() if hasattr(values, "tolist") else values
@@ -143,14 +137,12 @@ def _of_columns(source: Mapping[Any, Any], where: str) -> tuple[list[Any], Itera
     if len({len(values) for values in columns}) > 1:
         sizes = ", ".join(f"{name}: {len(v)}" for name, v in zip(source, columns, strict=True))
         raise DataError(f"{where}: expected columns of equal length, got {sizes}")
-    return list(source), zip(*columns, strict=True)
+    return _named(source, zip(*columns, strict=True), where)
 
 
-def _distinct(columns: Iterable[Any], where: str) -> list[str]:
-    names = list(map(str, columns))
-    for name in names:
-        require_data(names.count(name) <= 1, where, "each column once", f"{name!r} again")
-    return names
+def _named(columns: Iterable[Any], rows: Iterable[Sequence[Any]], where: str) -> Iterable[Row]:
+    names = distinct(columns, where)
+    return (dict(zip(names, row, strict=True)) for row in rows)
 
 
 def _tfds_rows(path: str) -> Iterator[Row]:

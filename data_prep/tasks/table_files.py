@@ -6,6 +6,7 @@ Extensions are read without case; for compressed files, the extension before `.g
 
 from __future__ import annotations
 
+import contextlib
 import csv
 import itertools
 import os
@@ -14,7 +15,7 @@ import sys
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-from data_prep.tasks.rows import Row, listed
+from data_prep.tasks.rows import Row, distinct, listed
 from official.xlnet.data.reading import Reading
 from official.xlnet.errors import DataError, require_data, require_extra
 from official.xlnet.files import file_system
@@ -23,6 +24,8 @@ from official.xlnet.files.json_files import parse_json
 from official.xlnet.files.schema import conform, shown
 from official.xlnet.files.text import open_text
 
+# Values of Parquet that JSON has, too; others, such as dates, are read as text.
+_OF_JSON = str | int | float | list | dict | bytes | None
 _SEPARATORS = {",": "commas", ";": "semicolons", "\t": "tabs", "|": "vertical bars"}
 
 
@@ -72,29 +75,22 @@ def needed_columns(reading: Reading) -> set[str]:
 
 def _separator(reading: Reading, first: str, own: str) -> str:
     """The separator of the format, or the one with which alone the first line is as expected."""
-
-    def fields(separator: str) -> list[str]:
-        try:
-            return next(csv.reader([first], delimiter=separator, strict=True), [])
-        except csv.Error:
-            return []
-
-    def fits(separator: str) -> bool:
-        found = fields(separator)
-        given = reading.settings.columns
-        if given and len(found) == len(given):
-            return True
-        return len(found) > 1 and needed_columns(reading) <= set(found) and not given
-
-    if len(first.split(own) if own == "\t" else fields(own)) > 1:
+    found: dict[str, list[str]] = {}
+    for separator in _SEPARATORS:
+        with contextlib.suppress(csv.Error):
+            found[separator] = next(csv.reader([first], delimiter=separator, strict=True), [])
+    if len(first.split(own) if own == "\t" else found.get(own, [])) > 1:
         return own
-    other = next((s for s in _SEPARATORS if s != own and fits(s)), own)
-    if other != own:
-        reading.say(
-            f"columns are separated by {_SEPARATORS[other]}, as the first line says, not by "
-            f"{_SEPARATORS[own]}"
-        )
-    return other
+    given = reading.settings.columns
+    for other, names in found.items():
+        has_names = len(names) > 1 and needed_columns(reading) <= set(names)
+        if other != own and (len(names) == len(given) if given else has_names):
+            reading.say(
+                f"columns are separated by {_SEPARATORS[other]}, as the first line says, not by "
+                f"{_SEPARATORS[own]}"
+            )
+            return other
+    return own
 
 
 # A field with quotes in quotes, as a writer of CSV makes it.
@@ -131,17 +127,11 @@ def _records(
 
 def _named(reading: Reading, records: Iterator[Record]) -> Iterator[Row]:
     path = reading.path
-    first = next(records, None)
-    if first is None or not first[2]:
-        raise DataError(f"{path}: expected a header with column names, got an empty file")
-    columns = _header(reading, first[2])
-    if columns is None:
-        columns = _columns_without_header(reading, first[2])
-        records = itertools.chain([first], records)
-    repeated = {column for column in columns if column and columns.count(column) > 1}
-    if repeated:
-        raise DataError(f"{path}: expected each column once, got {min(repeated)!r} again")
-    for line, num_lines, fields in records:
+    first: Record = next(records, (1, 1, []))
+    require_data(bool(first[2]), path, "a header with column names", "an empty file")
+    columns, has_header = _columns(reading, first[2])
+    distinct(filter(None, columns), path)
+    for line, num_lines, fields in records if has_header else itertools.chain([first], records):
         if not fields:
             require_data(not reading.strict, f"{path}, line {line}", "a row", "an empty line")
             reading.counts["blank_lines"] += 1
@@ -160,37 +150,41 @@ def _named(reading: Reading, records: Iterator[Record]) -> Iterator[Row]:
             reading.reject("malformed_rows", message)
 
 
-def _header(reading: Reading, fields: list[str]) -> list[str] | None:
-    """The names in the first row; None if it is not a header, as `task.columns` says."""
-    given = list(reading.settings.columns)
-    if not given:
-        return fields
-    needed = needed_columns(reading)
-    if fields == given or (reading.settings.text_columns and needed <= set(fields)):
-        reading.say(f"the first line is read as a header: {listed(fields)}")
-        return fields
-    return None
+def _columns(reading: Reading, fields: list[str]) -> tuple[list[str], bool]:
+    """The names of the columns, and whether they are in the first row, which is then a header.
 
-
-def _columns_without_header(reading: Reading, fields: list[str]) -> list[str]:
-    """`task.columns`; in a file to predict that has no other column than texts, those."""
+    They are `task.columns` otherwise; in a file to predict that has no other column than texts,
+    those.
+    """
     given, texts = list(reading.settings.columns), list(reading.settings.text_columns)
+    if not given:
+        return fields, True
+    if fields == given or (texts and needed_columns(reading) <= set(fields)):
+        reading.say(f"the first line is read as a header: {listed(fields)}")
+        return fields, True
     if reading.with_labels or len(fields) == len(given) or not texts:
-        return given
-    if len(fields) == len(texts):
-        reading.say(f"columns are read as {listed(texts)}")
-        return texts
-    raise DataError(
-        f"{reading.path}: expected a header with {listed(texts)}, or {len(texts)} columns "
-        f"({listed(texts)}), or {len(given)} columns as in training ({listed(given)}), got "
-        f"{len(fields)} columns"
+        return given, False
+    require_data(
+        len(fields) == len(texts),
+        reading.path,
+        f"a header with {listed(texts)}, or {len(texts)} columns ({listed(texts)}), or "
+        f"{len(given)} columns as in training ({listed(given)})",
+        f"{len(fields)} columns",
     )
+    reading.say(f"columns are read as {listed(texts)}")
+    return texts, False
 
 
 def _json_rows(reading: Reading, file) -> Iterator[Row]:
     first = file.readline()
     if first.lstrip().startswith("["):
-        yield from _json_array(reading, first + file.read())
+        tree = parse_json(first + file.read(), reading.path)
+        for number, row in enumerate(conform(tree, list[Any], reading.path), start=1):
+            if isinstance(row, dict):
+                yield row
+            else:
+                where = f"{reading.path}, row {number}"
+                reading.reject("malformed_rows", f"{where}: expected an object, got {shown(row)}")
         return
     require_data(
         not first.lstrip().startswith("{") or "}" in first,
@@ -210,18 +204,6 @@ def _json_rows(reading: Reading, file) -> Iterator[Row]:
             reading.reject("malformed_rows", str(error))
 
 
-def _json_array(reading: Reading, text: str) -> Iterator[Row]:
-    tree = conform(parse_json(text, reading.path), list[Any], reading.path)
-    for number, row in enumerate(tree, start=1):
-        if isinstance(row, dict):
-            yield row
-        else:
-            reading.reject(
-                "malformed_rows",
-                f"{reading.path}, row {number}: expected an object, got {shown(row)}",
-            )
-
-
 def _parquet_rows(path: str) -> Iterator[Row]:
     from pyarrow import ArrowException, parquet
 
@@ -229,12 +211,6 @@ def _parquet_rows(path: str) -> Iterator[Row]:
         with file_system.open(path, "rb") as file:
             for batch in parquet.ParquetFile(file).iter_batches():
                 for row in batch.to_pylist():
-                    yield {name: _json_value(value) for name, value in row.items()}
+                    yield {k: v if isinstance(v, _OF_JSON) else str(v) for k, v in row.items()}
     except ArrowException as error:
         raise DataError(f"{path}: expected a Parquet file, got another one: {error}") from None
-
-
-def _json_value(value: Any) -> Any:
-    """A value of Parquet; what JSON does not have, such as a date, as text."""
-    known = str | int | float | list | dict | bytes
-    return value if value is None or isinstance(value, known) else str(value)
