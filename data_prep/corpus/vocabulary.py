@@ -18,6 +18,7 @@ import collections
 import contextlib
 import dataclasses
 import io
+import itertools
 import os
 import re
 from collections.abc import Iterator, Sequence
@@ -60,6 +61,11 @@ _OVERSAMPLING = 4  # Lines are sampled from shards of this many times the sample
 _UNSPACED_CHARS, _UNSPACED_SEEDS = 500, 10
 _MIN_UNSPACED_CHARS, _MIN_UNSPACED_SEEDS = 500_000, 10_000
 _MAX_SEEDS = 1_000_000  # SentencePiece's default.
+# Settings of SentencePiece that keep white space.
+_AS_IT_IS: dict[str, Any] = {
+    "normalization_rule_name": "identity",
+    "remove_extra_whitespaces": False,
+}
 # The result of SentencePiece depends on the number of threads.
 _NUM_THREADS = 8
 
@@ -204,10 +210,7 @@ def _sampled_lines(inputs: Sequence[str], options: SampleOptions) -> Iterator[st
             for documents in read_documents(shards[i], options, counts, bar.update):
                 num_records += len(documents)
                 for document in documents:
-                    is_chosen = rng.random(len(document)) < share
-                    yield from (
-                        line for line, keep in zip(document, is_chosen, strict=True) if keep
-                    )
+                    yield from itertools.compress(document, rng.random(len(document)) < share)
     lost = {name: counts[name] for name in LOST}
     check_lost(
         ", ".join(inputs),
@@ -244,13 +247,9 @@ def train_unigram(
     model, seeds = io.BytesIO(), _MAX_SEEDS
     if share := _unspaced_share(sentences, size):
         rng = np.random.Generator(np.random.Philox(0))
-        chosen = rng.random(len(sentences)) < share
-        sentences = [line for line, keep in zip(sentences, chosen, strict=True) if keep]
+        sentences = [*itertools.compress(sentences, rng.random(len(sentences)) < share)]
         seeds = min(seeds, max(_UNSPACED_SEEDS * size, _MIN_UNSPACED_SEEDS))
     number = sum(map(len, sentences))
-    kept: dict[str, Any] = {}
-    if whitespace:
-        kept = {"normalization_rule_name": "identity", "remove_extra_whitespaces": False}
     try:
         shown = elapsed_time(f"training on {number:,} characters")
         with shown if progress else contextlib.nullcontext():
@@ -271,7 +270,7 @@ def train_unigram(
                 max_sentence_length=_MAX_UTF8_BYTES * _MAX_LINE_CHARS,
                 num_threads=_NUM_THREADS,
                 minloglevel=2,
-                **kept,
+                **(_AS_IT_IS if whitespace else {}),
             )
     except (RuntimeError, ValueError) as error:
         message = str(error)

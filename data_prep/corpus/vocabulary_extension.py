@@ -21,7 +21,7 @@ import dataclasses
 import re
 
 import numpy as np
-import sentencepiece
+from sentencepiece import SentencePieceProcessor
 
 from data_prep.corpus.vocabulary import MAX_VOCAB_SIZE, Sample, train_unigram
 from official.xlnet.errors import DataError, require_data
@@ -143,7 +143,7 @@ class _Vocabulary:
 
     def scores_without(self, scores: dict[str, float]) -> np.ndarray:
         """For each new piece, the score of its best segmentation into other pieces."""
-        processor = _processor(self.extended(scores, of_words=False))
+        processor = SentencePieceProcessor(model_proto=self.extended(scores, of_words=False))
         score_V = np.array([processor.get_score(i) for i in range(processor.vocab_size())])
         score_V[UNK_ID] = self._lowest - UNKNOWN_PENALTY
         best_two = processor.nbest_encode([_text(piece) for piece in scores], nbest_size=2)
@@ -189,7 +189,7 @@ def _extension(
     model_proto = old.extended(scores)
     counts_V = _counts(model_proto, words)
     used = np.maximum(counts_V[old.size :], 1)
-    speller = _processor(old.extended({}, of_words=False))
+    speller = SentencePieceProcessor(model_proto=old.extended({}, of_words=False))
     replaced = speller.encode([_text(piece) for piece in scores])
     occurrences_V = counts_V[: old.size].astype(np.float64)
     for ids, number in zip(replaced, used, strict=True):
@@ -209,15 +209,11 @@ def _extension(
 
 def _counts(model_proto: bytes, words: collections.Counter[str]) -> np.ndarray:
     """Number of times that each piece is used, int64 [V]: no piece goes beyond a word."""
-    processor = _processor(model_proto)
+    processor = SentencePieceProcessor(model_proto=model_proto)
     ids = processor.encode([*words], return_type="numpy")
     times = np.repeat([*words.values()], [len(row) for row in ids])
     counts_V = np.bincount(np.concatenate(ids), times, minlength=processor.vocab_size())
     return counts_V.astype(np.int64)
-
-
-def _processor(model_proto: bytes) -> sentencepiece.SentencePieceProcessor:
-    return sentencepiece.SentencePieceProcessor(model_proto=model_proto)
 
 
 def _text(piece: str) -> str:

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import collections
 import dataclasses
+import functools
 import math
 from collections.abc import Iterator
 
@@ -175,7 +176,7 @@ class TokenStream:
         self._is_train = split.name == TRAIN
         self._dtype = dtype
         self._shard_end = np.cumsum(split.shard_tokens)
-        self._cached: tuple[int, np.ndarray, np.ndarray] | None = None
+        self._runs_of = functools.lru_cache(maxsize=1)(self._runs)
         self.num_tokens = split.tokens
 
     def read(self, start: int, stop: int) -> tuple[np.ndarray, np.ndarray]:
@@ -202,9 +203,7 @@ class TokenStream:
     def _parts(self, start: int, stop: int) -> Iterator[np.ndarray]:
         size = self._dtype.itemsize
         for shard, first, last in _spans(self._shard_end, start, stop):
-            if self._cached is None or self._cached[0] != shard:
-                self._cached = (shard, *self._runs(shard))
-            _, file_start, stream_end = self._cached
+            file_start, stream_end = self._runs_of(shard)
             path = shard_file(self._work_dir, shard, "tokens")
             with file_system.open(path, "rb", buffering=0) as file:
                 for run, begin, end in _spans(stream_end, first, last):

@@ -98,20 +98,13 @@ def _label_column(reading: Reading, names: Iterable[str]) -> str:
 
 def _text_columns(reading: Reading, names: Mapping[str, Any], label: str) -> tuple[str, ...]:
     """All columns except the label, ids, row numbers and what describes a row."""
-    unnamed = [column for column in names if _UNNAMED.fullmatch(column)]
-    others = [
+    found = [
         column
-        for column in names
-        if column not in (*unnamed, label)
-        and (
-            is_id(column)
-            or column == reading.settings.group_column
-            or isinstance(names[column], list | dict)
-        )
+        for column, value in names.items()
+        if column not in (label, reading.settings.group_column)
+        and not (_UNNAMED.fullmatch(column) or is_id(column) or isinstance(value, list | dict))
     ]
-    found = [column for column in names if column not in (label, *others, *unnamed)]
-    texts = [column for column in found if column.lower() not in _ABOUT_A_ROW]
-    found = texts or found
+    found = [column for column in found if column.lower() not in _ABOUT_A_ROW] or found
     require_data(bool(found), reading.path, "a column of text", listed(names))
     if reading.with_labels:
         reading.settings.text_columns = tuple(found)

@@ -50,11 +50,9 @@ def usable(
                 yield row
             continue
         try:
-            example = example_of(row, number)
+            yield example_of(row, number)
         except WrongRowError as error:
             reading.reject(error.reason, f"{reading.path}, row {number}: {error}")
-            continue
-        yield example
 
 
 def text(row: Row, column: str) -> str:

@@ -118,22 +118,20 @@ class LaneSchedule:
     def __init__(self, position: Position, windows_per_lane: int):
         self._windows_per_lane = windows_per_lane
         self._position = position
-        self._old: list[list[tuple[int, Piece]]] = []  # For each row, (first step, piece).
-        free = []
-        for row, piece in enumerate(position.rows):
-            self._old.append([] if piece is None else [(0, piece)])
-            free.append((0 if piece is None else windows_per_lane - piece.window, row))
+        # For each row, (first step, piece).
+        self._old = [[] if piece is None else [(0, piece)] for piece in position.rows]
+        free = [
+            (sum(windows_per_lane - piece.window for _, piece in old), row)
+            for row, old in enumerate(self._old)
+        ]
         heapq.heapify(free)
         for piece in position.waiting:
             step, row = free[0]
             self._old[row].append((step, piece))
             heapq.heapreplace(free, (step + windows_per_lane - piece.window, row))
-        free.sort()
-        order = np.array([row for _, row in free])
-        self._fresh_from_B = np.empty(len(free), np.int64)
-        self._fresh_from_B[order] = [step for step, _ in free]
-        self._rank_B = np.empty(len(free), np.int64)
-        self._rank_B[order] = np.arange(len(free))
+        fresh_from, order = zip(*sorted(free), strict=True)
+        self._rank_B = np.argsort(order)
+        self._fresh_from_B = np.array(fresh_from, np.int64)[self._rank_B]
 
         width = max(1, *map(len, self._old))
         never = (np.iinfo(np.int64).max, Piece(0, 0, 0))

@@ -69,17 +69,13 @@ class MultipleChoice(Task):
             "one",
         )
 
-    @property
-    def num_sequences(self) -> int:
-        """Number of options of a question, S."""
-        return self.config.task.num_choices
-
     def read(self, examples):
+        most = self.config.task.num_choices
         for example in examples:
             require_data(
-                2 <= len(example.choices) <= self.num_sequences,
+                2 <= len(example.choices) <= most,
                 example.id,
-                f"from 2 to task.num_choices = {self.num_sequences} options",
+                f"from 2 to task.num_choices = {most} options",
                 len(example.choices),
             )
         return in_groups(self._read, examples, lambda example: len(example.texts))
@@ -90,14 +86,14 @@ class MultipleChoice(Task):
             *((*e.texts, "")[: max(2, len(e.texts))] for e in examples), strict=True
         )
         row_N = np.repeat(np.arange(len(examples)), [len(e.choices) for e in examples])
-        choices = [_bytes(choice) for example in examples for choice in example.choices]
-        questions_N = tf.gather([*map(_bytes, last)], row_N)
+        choices = [choice.encode(*_ENCODING) for example in examples for choice in example.choices]
+        questions_N = tf.gather([text.encode(*_ENCODING) for text in last], row_N)
         filled = [x.decode(*_ENCODING) for x in with_choices(questions_N, choices).numpy()]
         columns = [tf.gather(self.tokens(column), row_N) for column in shared]
         sequences = iter(self.pack([*columns, self.tokens(filled)]))
         units = []
         for example in examples:
-            missing = self.num_sequences - len(example.choices)
+            missing = self.config.task.num_choices - len(example.choices)
             labels = {} if example.label is None else {"label": np.array(example.label, np.int32)}
             own = [next(sequences) for _ in example.choices]
             units.append([Unit(own + [{}] * missing, labels)])
@@ -124,10 +120,6 @@ class MultipleChoice(Task):
         for group in sorted(set(groups) - {""}):
             results[f"accuracy_{group}"] = float(np.mean(is_correct[groups == group]))
         return results
-
-
-def _bytes(text: str) -> bytes:
-    return text.encode(*_ENCODING)
 
 
 def _prediction(probability_S):

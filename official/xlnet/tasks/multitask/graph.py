@@ -60,30 +60,27 @@ class MultiTaskHead(Head):
         def of(name, head):
             output = dict.fromkeys(("logits", "score"), outputs[name])
             if self._is_ranking(name) or not self.config.task.rankings:
-                return lambda: head.loss(output, labels)
-
-            def sum_of_examples():
-                label_X = tf.reshape(labels["label"], [-1])
-                loss_US = tf.reshape(head.loss(output, {"label": label_X}), [-1, _number(labels)])
-                return tf.reduce_sum(loss_US * _is_example(labels), axis=1)
-
-            return sum_of_examples
+                return head.loss(output, labels)
+            label_X = tf.reshape(labels["label"], [-1])
+            loss_US = tf.reshape(head.loss(output, {"label": label_X}), [-1, _number(labels)])
+            return tf.reduce_sum(loss_US * _is_example(labels), axis=1)
 
         return self._of_subtask(of, labels)
 
     def num_items(self, labels):
         def of(name, head):
             if not self.config.task.rankings:
-                return lambda: head.num_items(labels)
+                return head.num_items(labels)
             if self._is_ranking(name):  # The loss compares candidates.
-                return lambda: tf.ones_like(labels["weight"]) * float(_number(labels) > 1)
-            return lambda: tf.reduce_sum(_is_example(labels), axis=1)
+                return tf.ones_like(labels["weight"]) * float(_number(labels) > 1)
+            return tf.reduce_sum(_is_example(labels), axis=1)
 
         return self._of_subtask(of, labels)
 
     def _of_subtask(self, of, labels):
-        """Calls the function of the batch's data set."""
-        branches = [of(name, head) for name, head in zip(self.names, self.heads, strict=True)]
+        """Calls a function with the name and the head of the batch's data set."""
+        heads = zip(self.names, self.heads, strict=True)
+        branches = [functools.partial(of, name, head) for name, head in heads]
         return tf.switch_case(labels["subtask"][0], branches)
 
     def _is_ranking(self, name: str) -> bool:

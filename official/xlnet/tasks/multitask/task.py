@@ -133,7 +133,7 @@ class MultiTask(Task):
             own = [k for k, example in enumerate(examples) if example.subtask == name]
             if own:
                 of_part = part.evaluate([examples[k] for k in own], [predictions[k] for k in own])
-                main.append(of_part[_metric(part)])
+                main.append(of_part[part.config.task.metric or part.metric])
                 metrics |= {f"{name}/{metric}": value for metric, value in of_part.items()}
         keys = [f"{name}/loss" for name in self.config.task.rankings]
         if len(main) == len(keys) and metrics.keys() >= set(keys):  # Nothing but rankings.
@@ -155,11 +155,6 @@ class MultiTask(Task):
             unit.labels["label"] = np.asarray(unit.labels["label"], np.float32)
         unit.labels["subtask"] = np.array(list(self.parts).index(subtask), np.int32)
         return unit
-
-
-def _metric(part: Task) -> str:
-    """The main metric of a data set: as in its recipe, or the default of its kind of task."""
-    return part.config.task.metric or part.metric
 
 
 def _joined(units: list[Unit], size: int, rng: np.random.Generator) -> list[Unit]:

@@ -106,7 +106,12 @@ class QuestionAnsweringHead(Head):
             outputs["end_logits"] = self._end_logits(content_UTD, start_U1, is_open_UT)[:, 0]
         if seed is None:
             may_start_UT = inputs["may_start"][:, 0] & can_answer_UT
-            outputs |= self._beam(content_UTD, start_UT, is_open_UT, can_answer_UT, may_start_UT)
+            start_log_UT = tf.where(may_start_UT, tf.nn.log_softmax(start_UT), MASKED)
+            num_starts = min(self.config.task.start_n_top, tokens)
+            start_log_UA, start_UA = tf.math.top_k(start_log_UT, num_starts)
+            end_log_UAT = tf.nn.log_softmax(self._end_logits(content_UTD, start_UA, is_open_UT))
+            end_log_UAT = tf.where(self._is_span(start_UA, can_answer_UT), end_log_UAT, MASKED)
+            outputs |= self._spans(start_log_UA, start_UA, end_log_UAT)
         return outputs
 
     def _end_logits(self, content_UTD, start_UA, is_open_UT):
@@ -123,18 +128,17 @@ class QuestionAnsweringHead(Head):
         logits_UAT = self.end_logits(self.end_norm(self.end_hidden(hidden_UATX)))[..., 0]
         return tf.where(is_open_UT[:, None], logits_UAT, MASKED)
 
-    def _beam(self, content_UTD, start_UT, is_open_UT, can_answer_UT, may_start_UT):
-        task = self.config.task
-        tokens = content_UTD.shape[1]
-        start_log_UT = tf.where(may_start_UT, tf.nn.log_softmax(start_UT), MASKED)
-        start_log_UA, start_UA = tf.math.top_k(start_log_UT, min(task.start_n_top, tokens))
-        end_log_UAT = tf.nn.log_softmax(self._end_logits(content_UTD, start_UA, is_open_UT))
-        length_UAT = tf.range(tokens) - start_UA[..., None] + 1
-        is_legal_UAT = (length_UAT >= 1) & (length_UAT <= task.answer_length)
-        is_legal_UAT &= can_answer_UT[:, None]
-        end_log_UAE, end_UAE = tf.math.top_k(
-            tf.where(is_legal_UAT, end_log_UAT, MASKED), min(task.end_n_top, tokens)
-        )
+    def _is_span(self, start_UA, can_answer_UT):
+        """Whether a token may be the end of an answer with each of A starts, bool [U, A, T]."""
+        length_UAT = tf.range(can_answer_UT.shape[1]) - start_UA[..., None] + 1
+        is_legal_UAT = (length_UAT >= 1) & (length_UAT <= self.config.task.answer_length)
+        return is_legal_UAT & can_answer_UT[:, None]
+
+    def _spans(self, start_log_UA, start_UA, end_log_UAT):
+        """Outputs for the A best starts: the E best ends for each of them."""
+        tokens = end_log_UAT.shape[2]
+        num_ends = min(self.config.task.end_n_top, tokens)
+        end_log_UAE, end_UAE = tf.math.top_k(end_log_UAT, num_ends)
         return {
             "start_log_prob": start_log_UA,
             "start_position": tokens - 1 - start_UA,
@@ -183,27 +187,21 @@ class SimpleAnsweringHead(QuestionAnsweringHead):
         super(QuestionAnsweringHead, self).build(input_shape)
 
     def call(self, content_USTD, inputs, seed=None):
-        task, can_answer_UT = self.config.task, inputs["can_answer"][:, 0]
-        tokens = content_USTD.shape[2]
+        can_answer_UT, tokens = inputs["can_answer"][:, 0], content_USTD.shape[2]
         is_open_UT = can_answer_UT | (tf.range(tokens) == tokens - 1)
         logits_UT2 = self.span_logits(tf.cast(content_USTD[:, 0], tf.float32))
         start_UT, end_UT = tf.unstack(tf.where(is_open_UT[..., None], logits_UT2, MASKED), axis=-1)
-        outputs = {"start_logits": start_UT, "end_logits": end_UT}
         start_log_UT, end_log_UT = tf.nn.log_softmax(start_UT), tf.nn.log_softmax(end_UT)
-        may_start_UT = inputs["may_start"][:, 0] & can_answer_UT
-        length_TT = tf.range(tokens) - tf.range(tokens)[:, None] + 1
-        is_legal_UTT = (length_TT >= 1) & (length_TT <= task.answer_length)
-        is_legal_UTT &= may_start_UT[..., None] & can_answer_UT[:, None]
+        is_legal_UTT = self._is_span(tf.range(tokens)[None], can_answer_UT)
+        is_legal_UTT &= (inputs["may_start"][:, 0] & can_answer_UT)[..., None]
         end_log_UTT = tf.where(is_legal_UTT, end_log_UT[:, None], MASKED)
         best_UT = start_log_UT + tf.reduce_max(end_log_UTT, axis=-1)
-        best_UA, start_UA = tf.math.top_k(best_UT, min(task.start_n_top, tokens))
+        best_UA, start_UA = tf.math.top_k(best_UT, min(self.config.task.start_n_top, tokens))
+        start_log_UA = tf.gather(start_log_UT, start_UA, batch_dims=1)
         end_log_UAT = tf.gather(end_log_UTT, start_UA, batch_dims=1)
-        end_log_UAE, end_UAE = tf.math.top_k(end_log_UAT, min(task.end_n_top, tokens))
-        return outputs | {
-            "start_log_prob": tf.gather(start_log_UT, start_UA, batch_dims=1),
-            "start_position": tokens - 1 - start_UA,
-            "end_log_prob": end_log_UAE,
-            "end_position": tokens - 1 - end_UAE,
+        return self._spans(start_log_UA, start_UA, end_log_UAT) | {
+            "start_logits": start_UT,
+            "end_logits": end_UT,
             "no_answer": start_log_UT[:, -1] + end_log_UT[:, -1] - best_UA[:, 0],
         }
 

@@ -96,8 +96,7 @@ class QuestionAnswering(Task):
                 )
                 spans[place] = max(score, spans.get(place, -np.inf))
         ranked = sorted(spans.items(), key=lambda item: (-item[1], item[0]))
-        ranked = [(place, s) for place, s in ranked if place[1] > place[0]]
-        best = [(int(a), example.context[a:b], float(score)) for (a, b), score in ranked]
+        best = [(a, example.context[a:b], score) for (a, b), score in ranked if b > a]
         no_answer = float(min(output["no_answer"] for output in outputs))
         return {"id": example.id, **self._prediction(best, no_answer)}
 
@@ -204,14 +203,15 @@ def legal_spans(output: dict[str, np.ndarray]) -> list[tuple[float, int, int]]:
     Returns:
       (log probability, start, end) of each span; positions count from the right end.
     """
-    spans = []
-    for a, start_log in enumerate(output["start_log_prob"]):
-        for e, end_log in enumerate(output["end_log_prob"][a]):
-            score = float(start_log) + float(end_log)
-            if score > NO_SPAN:
-                start, end = output["start_position"][a], output["end_position"][a, e]
-                spans.append((score, int(start), int(end)))
-    return spans
+    start_log_A, end_log_AE = (
+        output[name].astype(np.float64) for name in ("start_log_prob", "end_log_prob")
+    )
+    score_AE = start_log_A[:, None] + end_log_AE
+    start_AE, end_AE = np.broadcast_arrays(
+        output["start_position"][:, None], output["end_position"]
+    )
+    arrays = (x[score_AE > NO_SPAN].tolist() for x in (score_AE, start_AE, end_AE))
+    return list(zip(*arrays, strict=True))
 
 
 def _answer_span(example: QuestionExample, offsets_K2: np.ndarray) -> tuple[int, int] | None:

@@ -139,16 +139,11 @@ def _id(row: Row, column: str, otherwise: str) -> str:
 def _read_texts(path: str, wanted: Collection[str]) -> dict[str, str]:
     """Reads the texts of some ids from a file of tab-separated ids and texts."""
     texts: dict[str, str] = {}
-    for place, line in _lines(path):
+    for where, line in _lines(path):
         name, tab, content = line.rstrip("\r\n").partition("\t")
-        if not tab:
-            raise DataError(f"{path}, line {place}: expected an id, a tab and a text")
-        require_data(
-            texts.get(name, content) == content,
-            f"{path}, line {place}",
-            f"one text for {name!r}",
-            "another one",
-        )
+        require_data(bool(tab), where, "an id, a tab and a text", shown(line))
+        is_only = texts.get(name, content) == content
+        require_data(is_only, where, f"one text for {name!r}", "another one")
         if name in wanted:
             texts[name] = content
     return texts
@@ -163,30 +158,25 @@ def _read_columns(
       {query: {document: score or grade}}.
     """
     table: dict[str, dict[str, float]] = {}
-    for line_number, line in _lines(path):
+    for where, line in _lines(path):
         fields = line.split()
         if not fields:
             continue
-        if len(fields) != num_columns:
-            raise DataError(
-                f"{path}, line {line_number}: expected {num_columns} columns, got "
-                f"{shown(line.strip())}"
-            )
+        is_row = len(fields) == num_columns
+        require_data(is_row, where, f"{num_columns} columns", shown(line.strip()))
+        query, _, document = fields[:3]
         try:
             value = number({"score": fields[score_column]}, "score", most)
         except WrongRowError as error:
-            raise DataError(f"{path}, line {line_number}: {error}") from None
-        documents = table.setdefault(fields[0], {})
-        require_data(
-            fields[2] not in documents,
-            f"{path}, line {line_number}",
-            "each document once for a query",
-            f"{fields[2]!r} again",
-        )
-        documents[fields[2]] = value
+            raise DataError(f"{where}: {error}") from None
+        documents = table.setdefault(query, {})
+        is_new = document not in documents
+        require_data(is_new, where, "each document once for a query", f"{document!r} again")
+        documents[document] = value
     return table
 
 
-def _lines(path: str) -> Iterator[tuple[int, str]]:
+def _lines(path: str) -> Iterator[tuple[str, str]]:
+    """Yields the place of each line, for messages, and the line."""
     with open_text(path) as file:
-        yield from enumerate(file, start=1)
+        yield from ((f"{path}, line {n}", line) for n, line in enumerate(file, start=1))

@@ -54,27 +54,21 @@ class TokenClassification(Task):
         words_U = np.bincount(windows.window_N, minlength=len(size_U))
         ends = np.cumsum(words_U)
         sequences = rows_of(windows.features)
-        units: list[list[Unit]] = []
-        window = 0
+        units: list[list[Unit]] = [[] for _ in examples]
         place_N, tag_N = windows.place_N.numpy(), np.array(tags, np.int32)
-        for example, number in zip(examples, numbers, strict=True):
-            units.append([])
-            for u in range(window, window + number):
-                own = slice(ends[u] - words_U[u], ends[u])
-                if example.tags is not None:
-                    sequences[u]["tags"] = np.full(size_U[u] + MARKS, _NO_TAG, np.int32)
-                    sequences[u]["tags"][place_N[own]] = tag_N[own]
-                # Counted from the right end of the input.
-                units[-1].append(
-                    Unit([sequences[u]], {}, places={"first": place_N[own] - size_U[u] - MARKS})
-                )
-            window += number
+        for u, n in enumerate(np.repeat(np.arange(len(examples)), numbers)):
+            own = slice(ends[u] - words_U[u], ends[u])
+            if examples[n].tags is not None:
+                sequences[u]["tags"] = np.full(size_U[u] + MARKS, _NO_TAG, np.int32)
+                sequences[u]["tags"][place_N[own]] = tag_N[own]
+            # Counted from the right end of the input.
+            places = {"first": place_N[own] - size_U[u] - MARKS}
+            units[n].append(Unit([sequences[u]], {}, places=places))
         return units
 
     def predict(self, example, outputs):
-        labels = self.labels
         logits = np.concatenate([output["logits"][output["first"]] for output in outputs])
-        tags = [labels[best] for best in np.argmax(logits, axis=-1)]
+        tags = [self.labels[best] for best in np.argmax(logits, axis=-1)]
         probabilities = rounded(np.array([np.max(softmax(each)) for each in logits]))
         return {
             "id": example.id,
