@@ -13,9 +13,9 @@ import contextlib
 import hashlib
 import os
 import re
-from collections.abc import Callable, Iterator, Sequence
-from typing import NamedTuple
+from collections.abc import Iterator, Sequence
 
+import numpy as np
 import tensorflow as tf
 
 from official.xlnet.configs.data import TEXT_SETTINGS
@@ -147,23 +147,30 @@ class Records:
             epochs = 1
         manifest, lanes = self.manifest, self.split(split)
         self.verify(batch_size, split, epochs)
-        rows = _assign_rows(batch_size, input_context or tf.distribute.InputContext())
+        context = input_context or tf.distribute.InputContext()
+        replicas = context.num_replicas_in_sync
+        expected = f"a multiple of the {replicas} replicas"
+        require(not batch_size % replicas, "training.batch_size", expected, batch_size)
+        number = batch_size // context.num_input_pipelines  # Of rows that this pipeline reads.
+        rows = range(number * context.input_pipeline_id, number * (context.input_pipeline_id + 1))
+        rows_per_batch = batch_size // replicas
         schedule = LaneSchedule(position or Position.start(batch_size), lanes.windows_per_lane)
-        parse = _parser(manifest, word_starts(self._tokenizer, self._phrases), self._tokenizer)
+        starts = word_starts(self._tokenizer, self._phrases)
 
         def to_batch(index: tf.Tensor, records: tf.Tensor) -> dict[str, tf.Tensor]:
-            first = index * rows.per_batch  # First row, counted over all steps.
-            step = start_step + first // rows.number
-            row = rows.first + first % rows.number + tf.range(rows.per_batch, dtype=tf.int64)
-            return _scheduled(parse(records), manifest, lanes, *schedule.at(step, row))
+            first = index * rows_per_batch  # First row, counted over all steps.
+            step = start_step + first // number
+            row = rows.start + first % number + tf.range(rows_per_batch, dtype=tf.int64)
+            batch = _parsed(records, manifest, starts, self._tokenizer.letter_case)
+            return _scheduled(batch, manifest, lanes, *schedule.at(step, row))
 
         dataset = _records(self.path, manifest, lanes, schedule, rows, start_step)
-        dataset = dataset.batch(rows.per_batch, drop_remainder=True).enumerate()
+        dataset = dataset.batch(rows_per_batch, drop_remainder=True).enumerate()
         dataset = dataset.map(to_batch, num_parallel_calls=tf.data.AUTOTUNE, deterministic=True)
         num_batches = tf.data.INFINITE_CARDINALITY
         if epochs is not None:
             steps_in_epochs = epochs * lanes.num_lanes // batch_size * lanes.windows_per_lane
-            num_batches = max(steps_in_epochs - start_step, 0) * rows.number // rows.per_batch
+            num_batches = max(steps_in_epochs - start_step, 0) * number // rows_per_batch
             dataset = dataset.take(num_batches)
         dataset = dataset.apply(tf.data.experimental.assert_cardinality(num_batches))
         options = tf.data.Options()
@@ -331,35 +338,12 @@ def _check_files(path: str, lanes: SplitManifest) -> None:
         check_sha256(os.path.join(path, name), sha256, f"as in {MANIFEST_FILE}", _OTHER_FILE)
 
 
-class _Rows(NamedTuple):
-    """Rows of the global batch that an input pipeline reads.
-
-    Attributes:
-      first: index of the first row.
-      number: number of rows.
-      per_batch: number of rows in a batch of the dataset, for one replica.
-    """
-
-    first: int
-    number: int
-    per_batch: int
-
-
-def _assign_rows(batch_size: int, context: tf.distribute.InputContext) -> _Rows:
-    """Assigns a block of rows of the global batch to an input pipeline."""
-    replicas = context.num_replicas_in_sync
-    expected = f"a multiple of the {replicas} replicas"
-    require(not batch_size % replicas, "training.batch_size", expected, batch_size)
-    number = batch_size // context.num_input_pipelines
-    return _Rows(number * context.input_pipeline_id, number, batch_size // replicas)
-
-
 def _records(
     path: str,
     manifest: Manifest,
     lanes: SplitManifest,
     schedule: LaneSchedule,
-    rows: _Rows,
+    rows: range,
     start_step: int,
 ) -> tf.data.Dataset:
     """Dataset of serialized records, string []: the windows of `rows`, step by step."""
@@ -382,9 +366,9 @@ def _records(
         return lane.apply(tf.data.experimental.assert_cardinality(lanes.windows_per_lane - window))
 
     # The dataset of a row is infinite, so rows keep their place in the cycle.
-    return tf.data.Dataset.range(rows.first, rows.first + rows.number).interleave(
+    return tf.data.Dataset.range(rows.start, rows.stop).interleave(
         lambda row: lanes_of(row).flat_map(open_lane),
-        cycle_length=rows.number,
+        cycle_length=len(rows),
         block_length=1,
         num_parallel_calls=tf.data.AUTOTUNE,
         deterministic=True,
@@ -523,30 +507,24 @@ def parse_records(records: tf.Tensor, manifest: Manifest) -> dict[str, tf.Tensor
         return {name: tf.identity(value) for name, value in example.items()}
 
 
-def _parser(
-    manifest: Manifest, starts: WordStarts, tokenizer: Tokenizer
-) -> Callable[[tf.Tensor], dict[str, tf.Tensor]]:
-    """Returns the function from serialized records, string [B], to parsed features."""
+def _parsed(
+    records: tf.Tensor, manifest: Manifest, starts: WordStarts, letter_case: np.ndarray
+) -> dict[str, tf.Tensor]:
+    """Converts serialized records, string [B], to features of a batch."""
+    example = parse_records(records, manifest)
+    token_ids_BT = example["token_ids"]
+    is_reversed_B = tf.cast(example["is_reversed"], tf.bool)
     position_T = tf.range(manifest.seq_len, dtype=tf.int64)
-    is_cls_T = position_T == manifest.seq_len - 1
-    letter_case_V = tf.constant(tokenizer.letter_case)
-
-    def parse(records: tf.Tensor) -> dict[str, tf.Tensor]:
-        example = parse_records(records, manifest)
-        token_ids_BT = example["token_ids"]
-        is_reversed_B = tf.cast(example["is_reversed"], tf.bool)
-        first_of_b_B1 = manifest.reuse_len + example["a_length"][:, tf.newaxis] + 1
-        is_past_a_BT = position_T >= first_of_b_B1
-        return {
-            "token_ids": tf.cast(token_ids_BT, tf.int32),
-            "segment_ids": tf.cast(is_past_a_BT, tf.int32) + tf.cast(is_cls_T, tf.int32),
-            "is_word_start": starts(token_ids_BT, is_reversed_B),
-            "letter_case": tf.gather(letter_case_V, token_ids_BT),
-            "can_be_target": token_ids_BT >= NUM_SPECIAL,
-            "is_reversed": is_reversed_B,
-            "context_length": tf.cast(example["context_length"], tf.int32),
-            "is_next": tf.cast(example["is_next"], tf.int32),
-            "window_id": example["window_id"],
-        }
-
-    return parse
+    first_of_b_B1 = manifest.reuse_len + example["a_length"][:, tf.newaxis] + 1
+    is_past_a_BT, is_cls_T = position_T >= first_of_b_B1, position_T == manifest.seq_len - 1
+    return {
+        "token_ids": tf.cast(token_ids_BT, tf.int32),
+        "segment_ids": tf.cast(is_past_a_BT, tf.int32) + tf.cast(is_cls_T, tf.int32),
+        "is_word_start": starts(token_ids_BT, is_reversed_B),
+        "letter_case": tf.gather(letter_case, token_ids_BT),
+        "can_be_target": token_ids_BT >= NUM_SPECIAL,
+        "is_reversed": is_reversed_B,
+        "context_length": tf.cast(example["context_length"], tf.int32),
+        "is_next": tf.cast(example["is_next"], tf.int32),
+        "window_id": example["window_id"],
+    }

@@ -105,8 +105,7 @@ class Manifest:
 
     def save(self, directory: str) -> None:
         """Writes `manifest.json` to a directory atomically."""
-        path = os.path.join(directory, MANIFEST_FILE)
-        write_json(path, dataclasses.asdict(self))
+        write_json(os.path.join(directory, MANIFEST_FILE), dataclasses.asdict(self))
 
     @classmethod
     def load(cls, directory: str) -> Manifest:
