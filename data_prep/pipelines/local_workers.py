@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import concurrent.futures
 import contextlib
+import functools
 import multiprocessing
 import os
 import sys
@@ -20,8 +21,12 @@ from official.xlnet.runtime.progress import progress_bar
 _POLL_SECONDS = 0.2  # Interval of progress updates.
 
 
-class LocalWorkers:
-    """A pool of worker processes; with one worker, tasks run in the current process.
+Results = list[dict[str, Any]]
+
+
+@contextlib.contextmanager
+def local_workers(num_workers: int, progress: bool) -> Iterator[Callable[..., Results]]:
+    """Context manager of a pool of worker processes; with one, tasks run in the current process.
 
     So they do where processes cannot share memory, e.g. in a container without `/dev/shm`.
 
@@ -31,59 +36,57 @@ class LocalWorkers:
     Args:
       num_workers: number of processes.
       progress: whether to show a progress bar for each pass, on a terminal or in a notebook.
-    """
 
-    def __init__(self, num_workers: int, progress: bool):
-        context = multiprocessing.get_context("spawn")
-        self._progress = progress
-        self._pool = None
+    Yields:
+      A function (function, tasks, **bar) that runs `function(*task, report)` for every task and
+      returns the results in order:
+        function: what to do for a task, with a progress callback as its last argument.
+        tasks: arguments of `function`, except the last one.
+        **bar: see `progress_bar`.
+    """
+    context, pool, done = multiprocessing.get_context("spawn"), None, None
+    with contextlib.ExitStack() as stack:
         if num_workers > 1:
             try:
-                self._done = context.Value("q", 0)
-                self._pool = concurrent.futures.ProcessPoolExecutor(
-                    num_workers, context, initializer=_start_worker, initargs=(self._done,)
+                done = context.Value("q", 0)
+                pool = concurrent.futures.ProcessPoolExecutor(
+                    num_workers, context, initializer=_start_worker, initargs=(done,)
                 )
+                stack.callback(pool.shutdown, cancel_futures=True)
             except OSError as error:
                 logging.warning("no worker processes, as they cannot share memory: %s", error)
+        yield functools.partial(_run, pool, done, progress)
 
-    def __enter__(self) -> LocalWorkers:
-        return self
 
-    def __exit__(self, *error: object) -> None:
-        if self._pool is not None:
-            self._pool.shutdown(cancel_futures=True)
-
-    def run(
-        self, function: Callable[..., dict[str, Any]], tasks: Sequence[tuple], **bar: Any
-    ) -> list[dict[str, Any]]:
-        """Runs `function(*task, report)` for every task; returns the results in order.
-
-        Args:
-          function: what to do for a task, with a progress callback as its last argument.
-          tasks: arguments of `function`, except the last one.
-          **bar: see `progress_bar`.
-        """
-        with progress_bar(self._progress, **bar) as shown:
-            if self._pool is None:
-                return [function(*task, shown.update) for task in tasks]
-            self._done.value = 0
-            with _without_main_module():
-                futures = [self._pool.submit(_call, function, task) for task in tasks]
-            pending = set(futures)
-            try:
-                while pending:
-                    done, pending = concurrent.futures.wait(
-                        pending, _POLL_SECONDS, concurrent.futures.FIRST_EXCEPTION
-                    )
-                    shown.update(self._done.value - shown.n)
-                    for future in done:
-                        future.result()
-            except BrokenProcessPool:
-                raise DataError(
-                    "a worker process was killed, possibly because it ran out of memory; run the "
-                    "same command again to resume, with a smaller --num_workers if necessary"
-                ) from None
-            return [future.result() for future in futures]
+def _run(
+    pool: concurrent.futures.Executor | None,
+    counter: Any,
+    progress: bool,
+    function: Callable[..., dict[str, Any]],
+    tasks: Sequence[tuple],
+    **bar: Any,
+) -> Results:
+    with progress_bar(progress, **bar) as shown:
+        if pool is None:
+            return [function(*task, shown.update) for task in tasks]
+        counter.value = 0
+        with _without_main_module():
+            futures = [pool.submit(_call, function, task) for task in tasks]
+        pending = set(futures)
+        try:
+            while pending:
+                done, pending = concurrent.futures.wait(
+                    pending, _POLL_SECONDS, concurrent.futures.FIRST_EXCEPTION
+                )
+                shown.update(counter.value - shown.n)
+                for future in done:
+                    future.result()
+        except BrokenProcessPool:
+            raise DataError(
+                "a worker process was killed, possibly because it ran out of memory; run the "
+                "same command again to resume, with a smaller --num_workers if necessary"
+            ) from None
+        return [future.result() for future in futures]
 
 
 @contextlib.contextmanager

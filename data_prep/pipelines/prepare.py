@@ -20,7 +20,7 @@ from absl import logging
 
 from data_prep.corpus.corpus import Paths, list_of_paths
 from data_prep.pipelines import job as jobs
-from data_prep.pipelines.local_workers import LocalWorkers
+from data_prep.pipelines.local_workers import local_workers
 from data_prep.records.lane_files import write_lane
 from data_prep.records.token_files import write_token_files
 from data_prep.settings import Settings
@@ -98,7 +98,10 @@ def prepare(
       >>> prepare(["corpus/*.txt"], "runs/vocab", "configs/tiny.yaml", "runs/data")["documents"]
       1832
     """
-    config = _configuration(config, overrides)
+    if isinstance(config, str):
+        config = XLNetConfig.load(config, list(overrides))
+    elif overrides:
+        config = config.changed(overrides)
     inputs = list_of_paths(inputs)
     settings = Settings.from_config(
         config.data,
@@ -134,18 +137,12 @@ def prepare(
         paths = [*inputs, *heldout, vocab, output_dir]
         if any(file_system.scheme_of(path) == "memory" for path in paths):
             num_workers = 1  # No other process would see the files.
-        with LocalWorkers(num_workers or num_cores(), progress) as workers:
-            return _run_passes(job, workers.run)
-
-
-def _configuration(config: str | XLNetConfig, overrides: Sequence[str]) -> XLNetConfig:
-    if isinstance(config, str):
-        return XLNetConfig.load(config, list(overrides))
-    return config.changed(overrides) if overrides else config
+        with local_workers(num_workers or num_cores(), progress) as run:
+            return _run_passes(job, run)
 
 
 def _run_passes(job: jobs.Job, run: Callable[..., list[dict[str, Any]]]) -> dict[str, int]:
-    """Runs both passes, by `LocalWorkers.run` or `run_on_beam`, and writes the manifest."""
+    """Runs both passes, on `local_workers` or by `run_on_beam`, and writes the manifest."""
     num_bytes = sum(shard.num_bytes for shard in job.shards)
     shard_tasks = [
         (index, shard, job.settings, job.vocab_file, job.work_dir)

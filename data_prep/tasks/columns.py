@@ -67,9 +67,9 @@ def columns_of(reading: Reading, names: Mapping[str, Any]) -> Columns:
     texts = settings.text_columns or _text_columns(reading, names, label)
     if reading.with_labels or reading.rows is None:
         labels = f", labels from {label}" if reading.with_labels else ""
-        read = {*texts, *([label] if reading.with_labels else [])}
-        others = [name if name.strip() else "a column without a name" for name in names]
-        others = [name for name in others if name not in read]
+        read = {*texts, label} if reading.with_labels else {*texts}
+        others = [name for name in names if name not in read]
+        others = [name if name.strip() else "a column without a name" for name in others]
         not_read = f"; not read as text: {listed(others)}" if others else ""
         if not_read or not is_given:
             reading.say(f"texts are read from {listed(texts)}{labels}{not_read}")

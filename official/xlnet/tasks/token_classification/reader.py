@@ -8,6 +8,7 @@ has a sentence in each row: a list `words` or `tokens`, and a list `tags`, `ner_
 
 from __future__ import annotations
 
+import itertools
 import re
 from collections.abc import Iterator
 
@@ -61,10 +62,13 @@ def read_conll(reading: Reading) -> Iterator[TaggedExample]:
         lines = [fields for line in text for fields in [*([word] for word in line.split()), []]]
     if any(len(fields) > 1 for fields in lines):  # Else a space of another kind is a word.
         lines = [fields if "".join(fields).strip() else [] for fields in lines]
-    number, width = 0, 0
-    sentence: list[list[str]] = []
-    for line_number, fields in enumerate([*lines, []], start=1):
-        if fields and fields[0] != _DOCUMENT:
+    groups = itertools.groupby(
+        enumerate(lines, start=1), lambda line: bool(line[1]) and line[1][0] != _DOCUMENT
+    )
+    sentences = (list(group) for is_sentence, group in groups if is_sentence)
+    width = 0
+    for number, sentence in enumerate(sentences):
+        for line_number, fields in sentence:
             width = width or len(fields)
             if (
                 len(fields) != width
@@ -76,13 +80,8 @@ def read_conll(reading: Reading) -> Iterator[TaggedExample]:
                     f"{reading.path}, line {line_number}: expected {expected}, got "
                     f"{' '.join(fields)!r}"
                 )
-            sentence.append(fields)
-        elif sentence:
-            words, tags = ([fields[i] for fields in sentence] for i in (0, -1))
-            yield TaggedExample(
-                str(number), tuple(words), tuple(tags) if reading.with_labels else None
-            )
-            number, sentence = number + 1, []
+        words, tags = (tuple(fields[i] for _, fields in sentence) for i in (0, -1))
+        yield TaggedExample(str(number), words, tags if reading.with_labels else None)
 
 
 def _tagged(reading: Reading, row: Row, number: int) -> TaggedExample:
