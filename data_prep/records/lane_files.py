@@ -74,10 +74,8 @@ def write_lane(
                 file.write(compressor.flush())
         return {"file": name, "sha256": [file.sha256]}
 
-    completion = run_once(completion_path(work_dir, layout, lane), [path], work_dir, write)
-    if completion["resumed"]:
-        report(layout.windows_per_lane)
-    return completion
+    record = completion_path(work_dir, layout, lane)
+    return run_once(record, [path], work_dir, write, lambda: report(layout.windows_per_lane))
 
 
 def _chunks(

@@ -73,7 +73,11 @@ class HashedFile:
 
 
 def run_once(
-    record: str, outputs: Sequence[str], work_dir: str, task: Callable[[], dict[str, Any]]
+    record: str,
+    outputs: Sequence[str],
+    work_dir: str,
+    task: Callable[[], dict[str, Any]],
+    report: Callable[[], Any],
 ) -> dict[str, Any]:
     """Runs a task, unless it is complete by the checksums of its outputs.
 
@@ -82,12 +86,14 @@ def run_once(
       outputs: the files that the task writes.
       work_dir: directory of temporary files.
       task: writes the outputs; returns the completion record, with their checksums as `sha256`.
+      report: called instead of it if it is complete.
 
     Returns:
       The completion record, plus "resumed": whether the task had been completed before.
     """
     completion = read_record(record)
     if completion and completion.get("sha256") == [sha256_of(path) for path in outputs]:
+        report()
         return {**completion, "resumed": True}
     completion = task()
     write_json(record, completion, work_dir)
@@ -157,10 +163,8 @@ def write_token_files(
             "sha256": [file.sha256 for file in files],
         }
 
-    completion = run_once(shard_file(work_dir, index, "json"), outputs, work_dir, write)
-    if completion["resumed"]:
-        report(shard.num_bytes)
-    return completion
+    record = shard_file(work_dir, index, "json")
+    return run_once(record, outputs, work_dir, write, lambda: report(shard.num_bytes))
 
 
 def read_document_table(work_dir: str, shard: int) -> np.ndarray:

@@ -87,48 +87,34 @@ def vector_file(path: str, num_rows: int, width: int) -> Iterator[Write]:
       >>> with vector_file("vectors.npy", num_rows=2, width=3) as write:
       ...   write([{"text": "a"}, {"text": "b"}], np.zeros([2, 3], np.float32))
     """
-    ending = check_ending(path, VECTORS)
+    ending, vector_type = check_ending(path, VECTORS), None
+    if ending == ".parquet":
+        import pyarrow
+        from pyarrow import parquet
+
+        vector_type = pyarrow.list_(pyarrow.float32(), width)
     os.makedirs(os.path.dirname(os.path.abspath(path)), exist_ok=True)
-    with atomic_write(path) as file:
-        if ending == ".parquet":
-            with _parquet(file, width) as write_parquet:
-                yield write_parquet
-            return
+    with atomic_write(path) as file, contextlib.ExitStack() as stack:
+        writer: Any = None
         if ending == ".npy":
             header = {"descr": "<f4", "fortran_order": False, "shape": (num_rows, width)}
             np.lib.format.write_array_header_1_0(file, header)
 
         def write(rows, vectors):
+            nonlocal writer
             if ending == ".npy":
                 file.write(np.ascontiguousarray(vectors, "<f4").tobytes())
-                return
-            for row, vector in zip(rows, vectors, strict=True):
-                # The shortest decimals that give the float32 back.
-                row = {**row, "vector": [float(str(x)) for x in vector]}
-                file.write(json_text(row).encode() + b"\n")
+            elif ending == ".jsonl":
+                for row, vector in zip(rows, vectors, strict=True):
+                    # The shortest decimals that give the float32 back.
+                    row = {**row, "vector": [float(str(x)) for x in vector]}
+                    file.write(json_text(row).encode() + b"\n")
+            elif rows:
+                column = pyarrow.FixedSizeListArray.from_arrays(vectors.ravel(), type=vector_type)
+                table = pyarrow.Table.from_pylist(list(rows)).append_column("vector", column)
+                writer = writer or stack.enter_context(parquet.ParquetWriter(file, table.schema))
+                writer.write_table(table)
 
         yield write
-
-
-@contextlib.contextmanager
-def _parquet(file: Any, width: int) -> Iterator[Write]:
-    import pyarrow
-    from pyarrow import parquet
-
-    vector_type = pyarrow.list_(pyarrow.float32(), width)
-    with contextlib.ExitStack() as stack:
-        writer: Any = None
-
-        def write(rows, vectors):
-            nonlocal writer
-            if not rows:
-                return
-            found = pyarrow.Table.from_pylist(list(rows))
-            column = pyarrow.FixedSizeListArray.from_arrays(vectors.ravel(), type=vector_type)
-            table = found.append_column("vector", column)
-            writer = writer or stack.enter_context(parquet.ParquetWriter(file, table.schema))
-            writer.write_table(table)
-
-        yield write
-        if writer is None:
+        if ending == ".parquet" and writer is None:
             parquet.write_table(pyarrow.table({"vector": pyarrow.array([], vector_type)}), file)

@@ -67,10 +67,10 @@ def class_details(labels: Sequence[str], true: Any, predicted: Any) -> dict[str,
 
     known = labels if isinstance(true, list) else list(range(len(labels)))
     values = metrics.precision_recall_fscore_support(true, predicted, labels=known, zero_division=0)
-    names = ("precision", "recall", "f1", "support")
-    rows = zip(*(column.tolist() for column in values), strict=True)
+    columns = dict(zip(("precision", "recall", "f1", "support"), values, strict=True))
     return {
-        label: dict(zip(names, row, strict=True)) for label, row in zip(labels, rows, strict=True)
+        label: {name: column[n].item() for name, column in columns.items()}
+        for n, label in enumerate(labels)
     }
 
 
