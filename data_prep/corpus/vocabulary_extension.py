@@ -167,13 +167,16 @@ def _candidates(
     model_proto = train_unigram(
         sample.sentences, size, allow_fewer=True, whitespace=old.keep_whitespace
     )
-    domain = parse_model(model_proto)
     whole = {
         WORD_START + word: np.log(number / words.total())
         for word, number in words.most_common(size)
         if number > 1 and word.isalpha() and len(word) < _MAX_PIECE_CHARS
     }
-    parts = {piece.piece: piece.score for piece in domain.pieces if piece.type == NORMAL}
+    parts = {
+        piece.piece: piece.score
+        for piece in parse_model(model_proto).pieces
+        if piece.type == NORMAL
+    }
     return {
         piece: score
         for piece, score in (whole | parts).items()

@@ -31,7 +31,7 @@ from data_prep.corpus.corpus import (
 )
 from data_prep.corpus.readers import LOST, Counts
 from data_prep.records import lane_files, token_files
-from data_prep.records.lanes import Layout, lay_out
+from data_prep.records.lane_files import Layout, lay_out
 from data_prep.records.splits import split_documents
 from data_prep.settings import RECORDED_ONLY, Settings
 from official.xlnet.configs.model import ModelConfig

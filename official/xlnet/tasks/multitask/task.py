@@ -39,7 +39,7 @@ class MultiTask(Task):
     @classmethod
     def complete(cls, config, examples):
         labels: list[str] = []
-        targets: list[tuple[float, float]] = []
+        targets = dict.fromkeys(config.task.subtasks, (0.0, 1.0))
         for name in config.task.subtasks:
             require_data(
                 bool(name) and "/" not in name,
@@ -50,23 +50,20 @@ class MultiTask(Task):
             own = [example for example in examples if example.subtask == name]
             if name in config.task.rankings:
                 TASKS["ranking"].complete(config, own)
-                targets.append((0.0, 1.0))
                 continue
             found = {example.label for example in own}
-            require_data(
-                len(found) >= 2, f"training data of {name}", "at least two different labels", "one"
-            )
+            where = f"training data of {name}"
+            require_data(len(found) >= 2, where, "at least two different labels", "one")
             if any(isinstance(label, float) for label in found):
-                targets.append(
-                    target_of([example.label for example in own], f"training data of {name}")
-                )
+                targets[name] = target_of([example.label for example in own], where)
             else:
-                check_forms(found, f"training data of {name}")
+                check_forms(found, where)
                 labels += [f"{name}/{label}" for label in in_order(found)]
-                targets.append((0.0, 1.0))
         config.task.labels = tuple(labels)
         if not config.task.target_means:
-            config.task.target_means, config.task.target_scales = zip(*targets, strict=True)
+            config.task.target_means, config.task.target_scales = zip(
+                *targets.values(), strict=True
+            )
         module = config.task.answer_module
         require_data(
             any(config.task.part(name).answer_module == module for name in config.task.subtasks),

@@ -14,7 +14,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Collection, Iterator
-from typing import Any
 
 from data_prep.tasks.rows import MAX_NUMBER, Row, WrongRowError, listed, number, text, usable
 from data_prep.tasks.table import read_rows
@@ -47,7 +46,13 @@ def read_ranking(reading: Reading) -> Iterator[RankingExample]:
         if {"question", "sentence"} <= row.keys():
             row = {"query": row["question"], "document": row["sentence"], **row}
             if "label" in row and "relevance" not in row and reading.with_labels:
-                row["relevance"] = _relevance(row["label"])
+                label = row["label"]  # In other forms of QNLI, 0 is entailment.
+                if label not in tuple(_RELEVANCE):
+                    raise WrongRowError(
+                        f"expected {' or '.join(_RELEVANCE)} in 'label', got {shown(label)}; a "
+                        "column 'relevance' has numbers"
+                    )
+                row["relevance"] = _RELEVANCE[label]
         if {"sentence1", "sentence2"} <= row.keys():
             row = {"query": row["sentence1"], "document": row["sentence2"], **row}
             row = {"relevance": row["label"], **row} if "label" in row else row
@@ -120,16 +125,6 @@ def read_trec(reading: Reading) -> Iterator[RankingExample]:
                 relevance=of_query.get(document, 0.0) if reading.with_labels else None,
                 not_ranked=not_ranked,
             )
-
-
-def _relevance(label: Any) -> int:
-    """The relevance that a label of QNLI means; in other forms of QNLI, 0 is entailment."""
-    if label not in tuple(_RELEVANCE):
-        raise WrongRowError(
-            f"expected {' or '.join(_RELEVANCE)} in 'label', got {shown(label)}; a column "
-            "'relevance' has numbers"
-        )
-    return _RELEVANCE[label]
 
 
 def _id(row: Row, column: str, otherwise: str) -> str:
