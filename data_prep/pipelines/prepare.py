@@ -98,10 +98,7 @@ def prepare(
       >>> prepare(["corpus/*.txt"], "runs/vocab", "configs/tiny.yaml", "runs/data")["documents"]
       1832
     """
-    if isinstance(config, str):
-        config = XLNetConfig.load(config, list(overrides))
-    elif overrides:
-        config = config.changed(overrides)
+    config = _configuration(config, overrides)
     inputs = list_of_paths(inputs)
     settings = Settings.from_config(
         config.data,
@@ -139,6 +136,12 @@ def prepare(
             num_workers = 1  # No other process would see the files.
         with local_workers(num_workers or num_cores(), progress) as run:
             return _run_passes(job, run)
+
+
+def _configuration(config: str | XLNetConfig, overrides: Sequence[str]) -> XLNetConfig:
+    if isinstance(config, str):
+        return XLNetConfig.load(config, list(overrides))
+    return config.changed(overrides) if overrides else config
 
 
 def _run_passes(job: jobs.Job, run: Callable[..., list[dict[str, Any]]]) -> dict[str, int]:
