@@ -5,7 +5,7 @@
 
 `corpus/` splits input files into shards, reads and filters documents, and trains vocabularies.
 `records/` tokenizes documents (`token_files`), assigns them to splits and finds duplicates
-(`splits`), divides the tokens into lanes (`lanes`), selects segments A and B (`windows`), and
+(`splits`), divides the tokens into lanes (`lane_files`), selects segments A and B (`windows`), and
 serializes records (`records`). `pipelines/prepare` runs these steps on processes of one machine
 (`local_workers`) or on Apache Beam (`beam_workers`), with byte-identical results. `tasks/` reads
 the data sets of fine-tuning tasks.
