@@ -10,6 +10,7 @@ from __future__ import annotations
 import contextlib
 import math
 import os
+import pathlib
 import socket
 import threading
 import time
@@ -193,15 +194,12 @@ def _held(path: str, lease: str) -> DataError:
 
 def _is_local(directory: str) -> bool:
     """Whether the processes of this machine see each other's kernel locks in a directory."""
-    path, kind, longest = os.path.join(os.path.realpath(directory), ""), "", 0
-    try:
-        with open("/proc/self/mountinfo", encoding="utf-8", errors="replace") as file:
-            mounts = file.read().splitlines()
-    except OSError:
-        return False
-    for line in mounts:
-        fields, _, rest = line.partition(" - ")
-        place = os.path.join(fields.split()[4].replace("\\040", " "), "")
-        if path.startswith(place) and len(place) >= longest:
-            longest, kind = len(place), rest.split()[0]
-    return kind in _LOCAL
+    path, kinds = os.path.join(os.path.realpath(directory), ""), {0: ""}
+    with contextlib.suppress(OSError):
+        mounts = pathlib.Path("/proc/self/mountinfo").read_text("utf-8", "replace")
+        for line in mounts.splitlines():
+            fields, _, rest = line.partition(" - ")
+            place = os.path.join(fields.split()[4].replace("\\040", " "), "")
+            if path.startswith(place):
+                kinds[len(place)] = rest.split()[0]  # A later mount hides an earlier one.
+    return kinds[max(kinds)] in _LOCAL

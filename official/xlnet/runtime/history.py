@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from typing import Any
+from typing import Any, TextIO
 
 from official.xlnet.files import file_system
 from official.xlnet.files.arguments import checks_arguments
@@ -49,27 +49,16 @@ def read_history(model_dir: str) -> list[dict[str, Any]]:
     return history
 
 
-class HistoryWriter:
-    """Appends to the training history of a model directory.
+def open_history(model_dir: str, step: int) -> TextIO:
+    """Opens the training history of a model directory to append lines to it.
 
     Args:
       model_dir: the model directory.
       step: the step to resume from. Lines of later steps, written by a run that was killed after
         its last checkpoint, are removed.
     """
-
-    def __init__(self, model_dir: str, step: int):
-        path = os.path.join(model_dir, HISTORY_FILE)
-        kept = [line for line in read_history(model_dir) if line["step"] <= step]
-        with atomic_write(path) as file:
-            file.writelines(json_text(line).encode() + b"\n" for line in kept)
-        self._file = open(path, "a", encoding="utf-8")  # noqa: SIM115
-
-    def write(self, **metrics: float) -> None:
-        """Appends one line, e.g. `write(step=1, loss=7.2)`."""
-        self._file.write(json_text(metrics) + "\n")
-        self._file.flush()
-
-    def close(self) -> None:
-        """Closes the file."""
-        self._file.close()
+    path = os.path.join(model_dir, HISTORY_FILE)
+    kept = [line for line in read_history(model_dir) if line["step"] <= step]
+    with atomic_write(path) as file:
+        file.writelines(json_text(line).encode() + b"\n" for line in kept)
+    return open(path, "a", encoding="utf-8", buffering=1)

@@ -43,12 +43,9 @@ def _size(value: Any) -> str:
 
 def new_figure(width: float, height: float) -> Figure:
     """An empty figure of a size in inches."""
-    from matplotlib.backends.backend_agg import FigureCanvasAgg  # Where pictures are drawn only.
-    from matplotlib.figure import Figure
+    from matplotlib.figure import Figure  # Imported only where pictures are drawn.
 
-    figure = Figure(figsize=(width, height))
-    FigureCanvasAgg(figure)
-    return figure
+    return Figure(figsize=(width, height))
 
 
 def bars_of_pieces(
