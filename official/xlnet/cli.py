@@ -12,6 +12,7 @@ pipe that nobody reads.
 from __future__ import annotations
 
 import ast
+import difflib
 import errno
 import importlib
 import logging
@@ -27,7 +28,7 @@ from absl import flags
 from absl import logging as absl_logging
 
 from official.xlnet import __version__, commands
-from official.xlnet.errors import ConfigError, XLNetError, did_you_mean
+from official.xlnet.errors import ConfigError, XLNetError
 from official.xlnet.files.json_files import mended, print_json
 from official.xlnet.files.text import printable, printable_line
 
@@ -37,6 +38,7 @@ EXIT_INTERRUPTED = 130
 EXIT_BROKEN_PIPE = 141
 
 _MAX_MESSAGE_CHARS = 1000
+_LEAST_SIMILAR = 0.75  # Of a word to the verb that is suggested in its place.
 
 _HELP = ("-h", "--help", "-help")
 _USAGE = """\
@@ -109,8 +111,9 @@ def _main(arguments: list[str]) -> int:
         verb, rest = " ".join(arguments[:2]), rest[1:]
     if verb not in verbs:
         known = group or verbs
-        hint = did_you_mean(verb, known) or f"; expected one of {', '.join(known)}"
-        return _fail(f"xlnet: unknown verb {verb!r}{hint}")
+        nearest = difflib.get_close_matches(verb, known, n=1, cutoff=_LEAST_SIMILAR)
+        hint = f"did you mean {nearest[0]!r}?" if nearest else f"expected one of {', '.join(known)}"
+        return _fail(f"xlnet: unknown verb {verb!r}; {hint}")
     try:
         return _run(verb, rest)
     except KeyboardInterrupt as error:
