@@ -18,7 +18,7 @@ from matplotlib.ticker import MaxNLocator
 from official.xlnet.analysis.attention_patterns import find_patterns
 from official.xlnet.checkpoints.any_format import load_tokenizer
 from official.xlnet.checkpoints.model_directory import load_encoder
-from official.xlnet.errors import ConfigError, DataError
+from official.xlnet.errors import ConfigError, DataError, require_config
 from official.xlnet.files.arguments import checks_arguments
 from official.xlnet.modeling.networks.encoder import Encoder
 from official.xlnet.modeling.networks.xlnet_encoder import XLNetEncoder
@@ -115,19 +115,6 @@ def attention_maps(
     return AttentionMaps(pieces_of(tokenizer, inputs), weights_LNTT)
 
 
-def load_xlnet(model_dir: str) -> XLNetEncoder:
-    """Loads the encoder of a model whose network is XLNet's.
-
-    Raises:
-      ConfigError: the network is another one, which cannot be looked into.
-    """
-    encoder = load_encoder(model_dir)
-    if not isinstance(encoder, XLNetEncoder):
-        network = encoder.config.model.network
-        raise ConfigError(f"model.network: expected xlnet to inspect a text, got {network}")
-    return encoder
-
-
 def read_text(
     encoder: Encoder, inputs: dict[str, np.ndarray], **wanted: bool
 ) -> dict[str, tf.Tensor]:
@@ -138,10 +125,9 @@ def read_text(
       inputs: what `pack_text` returns.
       **wanted: `return_…` arguments of the encoder.
     """
-    order = {}
     if encoder.config.reads_left_to_right:
-        order["order"] = causal_order(*inputs["token_ids"].shape)
-    return encoder({**inputs, **order}, **wanted)
+        inputs = {**inputs, "order": causal_order(*inputs["token_ids"].shape)}
+    return encoder(inputs, **wanted)
 
 
 def pack_text(
@@ -217,7 +203,9 @@ def token_steps(
       >>> token_steps("runs/universal/model", "The cat sat.").num_steps
       array([2, 4, 3, 1, 1, 2], dtype=int32)
     """
-    tokenizer, encoder = load_tokenizer(model_dir), load_xlnet(model_dir)
+    tokenizer, encoder = load_tokenizer(model_dir), load_encoder(model_dir)
+    network, is_xlnet = encoder.config.model.network, isinstance(encoder, XLNetEncoder)
+    require_config(is_xlnet, "model.network", "xlnet to inspect a text", network)
     inputs = pack_text(tokenizer, text, max_tokens, text_pair)
     num_steps = read_text(encoder, inputs, return_num_steps=True)["num_steps"][0].numpy()
     return TokenSteps(pieces_of(tokenizer, inputs), num_steps, encoder.config.model.num_layers)

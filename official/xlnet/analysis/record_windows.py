@@ -140,11 +140,8 @@ def read_window(
     ids = features["token_ids"].astype(np.int32)
     scalars = {name: int(features[name]) for name in SCALAR_FEATURES}
     is_reversed = bool(scalars["is_reversed"])
-    step = -1 if is_reversed else 1
     sampled = _sample_targets(ids, is_reversed, scalars["window_id"], epoch, tokenizer, config)
     positions = sampled.target_positions[0].numpy()[sampled.target_mask[0].numpy() > 0]
-    is_target = np.zeros(len(ids), bool)
-    is_target[positions] = True
     part = _parts(manifest.reuse_len, scalars["a_length"], scalars["b_length"])
     return Window(
         title=f"{os.path.basename(os.path.abspath(directory))}, {split}, "
@@ -152,7 +149,7 @@ def read_window(
         pieces=[tokenizer.id_to_piece(i) for i in ids],
         part=part,
         order=sampled.order[0].numpy(),
-        is_target=is_target,
+        is_target=np.isin(np.arange(len(ids)), positions),
         is_document_end=ids == EOD_ID,
         is_reversed=is_reversed,
         is_next=bool(scalars["is_next"]),
@@ -161,7 +158,7 @@ def read_window(
         window_id=scalars["window_id"],
         epoch=epoch,
         text={
-            name: tokenizer.decode(ids[np.array(part) == name][::step].tolist())
+            name: tokenizer.decode(ids[np.array(part) == name][:: -1 if is_reversed else 1].tolist())
             for name in ("reuse", "A", "B")
         },
     )
@@ -245,13 +242,11 @@ def _shown(window: Window, i: int, color: bool) -> str:
 
 def _default_config(manifest: Manifest) -> XLNetConfig:
     """Configuration with the window lengths and target settings that a data set was made with."""
-    config = XLNetConfig()
-    data, settings = config.data, manifest.source.get("settings", {})
-    data.seq_len, data.reuse_len = manifest.seq_len, manifest.reuse_len
-    for name in ("num_predict", "target_ratio", "target_unit", "max_span"):
-        setattr(data, name, settings.get(name, getattr(data, name)))
-    config.model.mem_len = manifest.reuse_len
-    return config
+    settings = manifest.source.get("settings", {})
+    keys = {"num_predict", "target_ratio", "target_unit", "max_span"} & settings.keys()
+    lengths = {"seq_len": manifest.seq_len, "reuse_len": manifest.reuse_len}
+    data = lengths | {key: settings[key] for key in keys}
+    return XLNetConfig.of({"data": data, "model": {"mem_len": manifest.reuse_len}})
 
 
 def _parts(reuse_len: int, a_length: int, b_length: int) -> list[str]:

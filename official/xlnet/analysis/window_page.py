@@ -39,9 +39,8 @@ def as_html(window: Window) -> str:
     Returns:
       The HTML.
     """
-    direction = "reversed" if window.is_reversed else "forward"
     facts = {
-        "direction": direction,
+        "direction": "reversed" if window.is_reversed else "forward",
         "B": "follows A" if window.is_next else "is a random segment",
         "window id": window.window_id,
         "epoch": window.epoch,
@@ -81,9 +80,7 @@ def _token(window: Window, i: int) -> str:
 
 def _picture(mask: np.ndarray, window: Window) -> str:
     """Image of a mask, with the memory to its left, as a data URL."""
-    num_tokens = len(mask)
-    memory = np.zeros((num_tokens, window.memory_length), bool)
-    memory[mask.any(axis=1)] = True
+    memory = np.repeat(mask.any(axis=1, keepdims=True), window.memory_length, axis=1)
     colors = np.where(mask[..., np.newaxis], _RGB["seen"], _RGB["hidden"])
     memory_colors = np.where(memory[..., np.newaxis], _RGB["memory"], _RGB["hidden"])
     file = io.BytesIO()
@@ -103,10 +100,9 @@ def _dots(window: Window, places: range, mask: np.ndarray, name: str) -> str:
     head = "".join(f"<th>{_piece(window, j)}</th>" for j in places)
     rows = ""
     for i in places:
-        if name == "query" and not window.is_target[i]:
-            continue
-        dots = "".join(f"<td class='{'on' if mask[i, j] else 'off'}'></td>" for j in places)
-        rows += f"<tr><th>{_piece(window, i)} <small>{window.order[i]}</small></th>{dots}</tr>"
+        if name == "content" or window.is_target[i]:
+            dots = "".join(f"<td class='{'on' if mask[i, j] else 'off'}'></td>" for j in places)
+            rows += f"<tr><th>{_piece(window, i)} <small>{window.order[i]}</small></th>{dots}</tr>"
     return (
         f"<table class='dots'><caption>{name} stream</caption>"
         f"<tr><td></td>{head}</tr>{rows}</table>"

@@ -135,11 +135,6 @@ class Service(tf.Module):
         """Computes the outputs for validated token inputs [B, (S,) T] of maximum length T."""
         raise NotImplementedError
 
-    @property
-    def num_segments(self) -> int:
-        """Number of segment ids; valid ones are 0 … num_segments - 1, and the id of padding."""
-        return max(segments_of(self.num_texts)) + 1
-
     def signatures(self) -> dict[str, Any]:
         """Returns the concrete function of each signature, by name."""
         function = functools.partial(tf.function, autograph=False)
@@ -210,8 +205,8 @@ class Service(tf.Module):
 
     def serve_tokens(self, **inputs: tf.Tensor) -> Tensors:
         """Validates the token inputs of a request (`token_specs`) and computes the outputs."""
-        longest = self.settings.max_length
-        inputs = checked_tokens(inputs, self.vocab_size, self.num_segments, longest)
+        longest, num_segments = self.settings.max_length, max(segments_of(self.num_texts)) + 1
+        inputs = checked_tokens(inputs, self.vocab_size, num_segments, longest)
         filled = {}
         for name, x in inputs.items():
             missing = longest - tf.shape(x)[-1]
