@@ -140,6 +140,7 @@ def read_window(
     ids = features["token_ids"].astype(np.int32)
     scalars = {name: int(features[name]) for name in SCALAR_FEATURES}
     is_reversed = bool(scalars["is_reversed"])
+    step = -1 if is_reversed else 1
     sampled = _sample_targets(ids, is_reversed, scalars["window_id"], epoch, tokenizer, config)
     positions = sampled.target_positions[0].numpy()[sampled.target_mask[0].numpy() > 0]
     part = _parts(manifest.reuse_len, scalars["a_length"], scalars["b_length"])
@@ -158,7 +159,9 @@ def read_window(
         window_id=scalars["window_id"],
         epoch=epoch,
         text={
-            name: tokenizer.decode(ids[np.array(part) == name][:: -1 if is_reversed else 1].tolist())
+            name: tokenizer.decode(
+                ids[np.array(part) == name][:: -1 if is_reversed else 1].tolist()
+            )
             for name in ("reuse", "A", "B")
         },
     )

@@ -15,7 +15,7 @@ from official.xlnet.configs.experiment import XLNetConfig
 from official.xlnet.configs.registry import SERVICES
 from official.xlnet.configs.validation import require_one_of
 from official.xlnet.data.graph_names import graph_names
-from official.xlnet.errors import ConfigError, require_config
+from official.xlnet.errors import require_config
 from official.xlnet.inference.language_model import load_language_model, window_length
 from official.xlnet.inference.network.length_buckets import default_lengths
 from official.xlnet.modeling.models.xlnet_task_model import XLNetTaskModel
