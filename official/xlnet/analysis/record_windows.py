@@ -159,9 +159,7 @@ def read_window(
         window_id=scalars["window_id"],
         epoch=epoch,
         text={
-            name: tokenizer.decode(
-                ids[np.array(part) == name][:: -1 if is_reversed else 1].tolist()
-            )
+            name: tokenizer.decode(ids[np.array(part) == name][::step].tolist())
             for name in ("reuse", "A", "B")
         },
     )
