@@ -12,7 +12,6 @@ import contextlib
 import dataclasses
 import glob
 import os
-import uuid
 import warnings
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
@@ -181,19 +180,14 @@ def predict_in_bulk(
 
 @contextlib.contextmanager
 def _prefix_for_beam(output: str) -> Iterator[str]:
-    """A prefix for Beam, which looks for its files by patterns; they get the prefix `output`."""
+    """A prefix for Beam, which looks for its files by patterns."""
     folder, start = os.path.split(output)
-    written = start
-    if not is_plain(start) and not file_system.is_remote(output):
-        written = f"rows-{uuid.uuid4().hex}"
+    expected = "a name without the characters of patterns, which Beam takes for one"
+    require_data(is_plain(start), output, expected, repr(start))
     with plain_folder(folder) as plain, warnings.catch_warnings():
         # Of Beam's regular expressions, for a `[` in the name of a file.
         warnings.filterwarnings("ignore", "Possible nested set", FutureWarning)
-        yield os.path.join(plain, written)
-        if written != start:
-            for name in filter(lambda name: name.startswith(written), os.listdir(plain)):
-                renamed = start + name.removeprefix(written)
-                os.replace(os.path.join(plain, name), os.path.join(plain, renamed))
+        yield os.path.join(plain, start)
 
 
 def _parse(line: bytes) -> Any:
