@@ -217,8 +217,7 @@ def task_configuration(
         saved = load_config(init_from)
         # The objective too: the inputs of a language model beside a task follow from it.
         base.model, base.data, base.objective = saved.model, saved.data, saved.objective
-    if path:
-        path = recipe_path(path)
+    path = recipe_path(path) if path else None
     if task is None and path:
         task = load_config(path, list(overrides), base).task.name
     if not task:

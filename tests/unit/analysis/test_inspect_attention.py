@@ -203,7 +203,7 @@ def test_command_writes_pages_and_pictures_or_says_what_is_wrong(model_dir, tmp_
     command("inspect attention", output=f"{output[:-4]}png", **flags)
     assert matplotlib.image.imread(f"{output[:-4]}png").shape[0] > 300
     for wrong, message in (
-        ({"output": "x.gif"}, "expected a file ending in .html or .png"),
+        ({"output": "x.gif"}, "expected a file ending in .html, .png"),
         ({"output": output, "layers": "2"}, "--layers: expected integers from 0 to 1"),
     ):
         command("inspect attention", status=2, **flags, **wrong)

@@ -15,7 +15,7 @@ import numpy as np
 from absl import flags
 
 from official.xlnet.commands import REQUIRED, flag_table, string
-from official.xlnet.commands.inspect import check_ending
+from official.xlnet.data.result_files import check_ending
 from official.xlnet.errors import require_data
 from official.xlnet.files.atomic import write_bytes
 from official.xlnet.files.staging import on_local_disk
@@ -34,7 +34,7 @@ def run(*arguments: str) -> dict[str, Any]:
     """Writes the plot; returns its path and the number of runs."""
     if not arguments:
         raise flags.Error("expected model directories, `runs DIR...`, got none")
-    path = check_ending(FLAGS.output, (".png",))
+    check_ending(FLAGS.output, (".png",))
     figure = new_figure(8, 5)
     axes = figure.subplots()
     full = [os.path.abspath(directory) for directory in arguments]
@@ -52,5 +52,5 @@ def run(*arguments: str) -> dict[str, Any]:
         axes.plot(steps[width - 1 :], smooth, color=color, label=name)
     axes.set(xlabel="step", ylabel="training loss, nats per target")
     axes.legend()
-    write_bytes(path, png(figure, bbox_inches="tight"))
-    return {"output": os.path.abspath(path), "runs": len(arguments)}
+    write_bytes(FLAGS.output, png(figure, bbox_inches="tight"))
+    return {"output": os.path.abspath(FLAGS.output), "runs": len(arguments)}
