@@ -109,54 +109,40 @@ def attention_maps(
         model, tokenizer = load_encoder(model), load_tokenizer(model)
     if tokenizer is None:
         raise ConfigError("tokenizer: expected the tokenizer of the encoder, got None")
-    inputs = pack_text(tokenizer, text, max_tokens, text_pair)
-    outputs = read_text(model, inputs, return_attention_scores=True)
-    weights_LNTT = outputs["attention_scores"][:, 0].numpy()
-    return AttentionMaps(pieces_of(tokenizer, inputs), weights_LNTT)
+    texts = [text] if text_pair is None else [text, text_pair]
+    pieces, outputs = read_text(model, tokenizer, texts, max_tokens, return_attention_scores=True)
+    return AttentionMaps(pieces, outputs["attention_scores"][:, 0].numpy())
 
 
 def read_text(
-    encoder: Encoder, inputs: dict[str, np.ndarray], **wanted: bool
-) -> dict[str, tf.Tensor]:
-    """Outputs of the encoder: with attention to both sides, or to the left for a causal model.
+    encoder: Encoder, tokenizer: Tokenizer, texts: list[str], max_tokens: int, **wanted: bool
+) -> tuple[list[str], dict[str, tf.Tensor]]:
+    """Reads a text, with attention to both sides, or to the left for a causal model.
 
     Args:
       encoder: the encoder.
-      inputs: what `pack_text` returns.
+      tokenizer: its tokenizer.
+      texts: the text, or two texts, each a segment of its own.
+      max_tokens: maximum number of tokens; longer texts are truncated.
       **wanted: `return_…` arguments of the encoder.
-    """
-    if encoder.config.reads_left_to_right:
-        inputs = {**inputs, "order": causal_order(*inputs["token_ids"].shape)}
-    return encoder(inputs, **wanted)
 
-
-def pack_text(
-    tokenizer: Tokenizer, text: str, max_tokens: int, text_pair: str | None
-) -> dict[str, np.ndarray]:
-    """The inputs `token_ids` and `segment_ids` of the encoder for one text, int32 [1, T].
-
-    Args:
-      tokenizer: the tokenizer.
-      text: see `attention_maps`, also for the arguments that follow.
-      max_tokens: maximum number of tokens.
-      text_pair: a second text, or None.
+    Returns:
+      The word pieces, and the outputs of the encoder for a batch of size 1.
 
     Raises:
       DataError: the text is empty.
     """
-    texts = [text] if text_pair is None else [text, text_pair]
     ids = [tokenizer.encode(part) for part in texts]
     for part, part_ids in zip(texts, ids, strict=True):
         if not part_ids:
             raise DataError(f"expected a text, got {part!r}")
     length = min(sum(map(len, ids)), max_tokens) + len(ids) + 1
     packed = pack_columns([[part] for part in ids], length)
-    return {name: packed[name] for name in ("token_ids", "segment_ids")}
-
-
-def pieces_of(tokenizer: Tokenizer, inputs: dict[str, np.ndarray]) -> list[str]:
-    """The word pieces of what `pack_text` returns."""
-    return [tokenizer.id_to_piece(int(i)) for i in inputs["token_ids"][0]]
+    inputs = {name: packed[name] for name in ("token_ids", "segment_ids")}
+    if encoder.config.reads_left_to_right:
+        inputs["order"] = causal_order(1, length)
+    pieces = [tokenizer.id_to_piece(int(i)) for i in packed["token_ids"][0]]
+    return pieces, encoder(inputs, **wanted)
 
 
 @dataclasses.dataclass(frozen=True, repr=False)
@@ -206,6 +192,6 @@ def token_steps(
     tokenizer, encoder = load_tokenizer(model_dir), load_encoder(model_dir)
     network, is_xlnet = encoder.config.model.network, isinstance(encoder, XLNetEncoder)
     require_config(is_xlnet, "model.network", "xlnet to inspect a text", network)
-    inputs = pack_text(tokenizer, text, max_tokens, text_pair)
-    num_steps = read_text(encoder, inputs, return_num_steps=True)["num_steps"][0].numpy()
-    return TokenSteps(pieces_of(tokenizer, inputs), num_steps, encoder.config.model.num_layers)
+    texts = [text] if text_pair is None else [text, text_pair]
+    pieces, outputs = read_text(encoder, tokenizer, texts, max_tokens, return_num_steps=True)
+    return TokenSteps(pieces, outputs["num_steps"][0].numpy(), encoder.config.model.num_layers)

@@ -11,11 +11,10 @@ from __future__ import annotations
 import os
 from typing import Any
 
-from absl import flags
-
 from official.xlnet.checkpoints.any_format import load_config
 from official.xlnet.commands import INSPECTED_TEXT, MODEL, REQUIRED, comma_list, flag_table, string
 from official.xlnet.data.result_files import check_ending
+from official.xlnet.errors import require_config
 from official.xlnet.files.atomic import write_bytes
 from official.xlnet.files.staging import on_local_disk
 
@@ -61,8 +60,8 @@ def run() -> dict[str, Any]:
 
 def _numbers(name: str, limit: int) -> list[int]:
     """The numbers of a list flag, from 0 to limit - 1; all of them by default."""
-    numbers = [int(text) if text.isdecimal() else -1 for text in FLAGS[name].value]
-    if any(not 0 <= number < limit for number in numbers):
-        given = ",".join(FLAGS[name].value)
-        raise flags.Error(f"--{name}: expected integers from 0 to {limit - 1}, got {given}")
+    given = FLAGS[name].value
+    numbers = [int(text) if text.isdecimal() else -1 for text in given]
+    is_inside = all(0 <= number < limit for number in numbers)
+    require_config(is_inside, f"--{name}", f"integers from 0 to {limit - 1}", ",".join(given))
     return numbers or list(range(limit))

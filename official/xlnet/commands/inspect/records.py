@@ -17,8 +17,8 @@ from absl import flags
 
 from official.xlnet.checkpoints.any_format import load_config
 from official.xlnet.commands import flag_table, integer, string
-from official.xlnet.data.result_files import check_ending
 from official.xlnet.configs.experiment import recipe_path
+from official.xlnet.data.result_files import check_ending
 from official.xlnet.files.atomic import write_bytes
 from official.xlnet.files.staging import on_local_disk
 
