@@ -3,8 +3,6 @@
 import base64
 import json
 import re
-import shutil
-import subprocess
 
 import matplotlib.image
 import numpy as np
@@ -23,12 +21,12 @@ from official.xlnet.modeling.layers.two_stream_mask import TwoStreamAttentionMas
 from official.xlnet.modeling.models.xlnet_pretrainer import XLNetPretrainer
 from official.xlnet.modeling.ops.visibility import can_attend
 from official.xlnet.runtime.metrics_log import RunLog
+from tests.helpers.browser import rendered
 from tests.helpers.corpora import vocabulary_dir
 from tests.helpers.tiny import randomize, tiny_config
 from tests.helpers.world import command
 
 TEXT = "The people of the world have been in this long before, and they would say so now."
-BROWSERS = ("chromium", "chromium-browser", "google-chrome", "chrome")
 
 
 @pytest.fixture(scope="module", params=["untied", "tied"])
@@ -178,19 +176,8 @@ def test_page_is_self_contained_and_holds_the_maps(maps):
 
 @pytest.mark.slow
 def test_page_works_in_a_browser(maps, tmp_path):
-    browser = next(filter(None, map(shutil.which, BROWSERS)), None)
-    if browser is None:
-        pytest.skip("no browser is installed")
-    (tmp_path / "page.html").write_text(as_html(maps, [0, 1], [0, 1]), encoding="utf-8")
-    options = ["--headless", "--no-sandbox", "--disable-gpu", "--virtual-time-budget=2000"]
-    rendered = subprocess.run(
-        [browser, *options, "--dump-dom", (tmp_path / "page.html").as_uri()],
-        capture_output=True,
-        text=True,
-        timeout=60,
-        check=True,
-    ).stdout
-    elements = re.sub(r"(?s)<(style|script)\b.*?</\1>", "", rendered)  # They name the same things.
+    page = rendered(as_html(maps, [0, 1], [0, 1]), tmp_path / "page.html")
+    elements = re.sub(r"(?s)<(style|script)\b.*?</\1>", "", page)  # They name the same things.
     assert elements.count('id="head-') == 4 and elements.count('aria-pressed="true"') == 1
     assert elements.count("rgba(41, 97, 159") == len(maps.pieces)
 
