@@ -159,7 +159,9 @@ function closeUp(name) {
     if (name === "query" && !isTarget[i]) return;
     const row = table.insertRow();
     heads(row, `$${text} $${order[i]}`);
-    shown.forEach((_, m) => { row.insertCell().className = masks[name](i, first + m) ? "on" : "off"; });
+    shown.forEach((_, m) => {
+      row.insertCell().className = masks[name](i, first + m) ? "on" : "off";
+    });
   });
   document.getElementById("close-up").append(table);
 }

@@ -121,8 +121,7 @@ def evaluate(
             return evaluation.evaluate(models[0], data, split, mem_len)
     if output:
         _check_report(output, [*models, data if isinstance(data, str) else None])
-    task = task_config(models[0]).task
-    examples, counts = read_task(data, task, max_lost, "data")
+    examples, counts = read_task(data, task_config(models[0]).task, max_lost, "data")
     return Ensemble(models).evaluate(examples, output) | counts
 
 

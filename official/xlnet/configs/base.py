@@ -111,8 +111,7 @@ class Section:
             where = f"{self.section}.{key}"
             owner = plain if key in kept else self.settings_with(key)
             if owner is None:
-                known = nearest(key, self.known_keys())
-                raise ConfigError(f"{source}unknown key {where!r}{known}")
+                raise ConfigError(f"{source}unknown key {where!r}{nearest(key, self.known_keys())}")
             value = _decoded(value, _types(owner)[key], f"{source}{where}")
             if owner is plain or value != getattr(owner, key) or key in found:
                 found[key] = value  # Old files have the keys of all extensions.

@@ -48,8 +48,7 @@ def run(*arguments: str) -> dict[str, Any]:
         smooth = np.convolve(losses, np.ones(width) / width, mode="valid")
         color = f"C{number % _MAX_COLORS}"
         axes.plot(steps, losses, color=color, alpha=0.15, linewidth=0.6)
-        name = os.path.relpath(directory, parent)
-        axes.plot(steps[width - 1 :], smooth, color=color, label=name)
+        axes.plot(steps[width - 1 :], smooth, color=color, label=os.path.relpath(directory, parent))
     axes.set(xlabel="step", ylabel="training loss, nats per target")
     axes.legend()
     write_bytes(FLAGS.output, png(figure, bbox_inches="tight"))
