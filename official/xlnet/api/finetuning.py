@@ -173,8 +173,7 @@ def _split(
 ) -> tuple[list[Example], list[Example], dict[str, int]]:
     """The training and dev examples, and counts of skipped rows of dev; see `finetune`."""
     if has_folds:
-        if dev is not None:
-            raise ConfigError("dev: expected none with folds, which are parts of train")
+        require(dev is None, "dev", "none with folds, which are parts of train", dev)
         return train, [], {}
     dev = "10%" if dev is None else dev
     share = _SHARE.fullmatch(dev) if isinstance(dev, str) else None

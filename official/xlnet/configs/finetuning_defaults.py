@@ -137,8 +137,7 @@ def complete_settings(
         training.num_steps = max(steps, training.warmup_steps)
     if "checkpoint_steps" not in given:
         length = config.task.epochs * num_examples / training.batch_size or training.num_steps
-        interval = round(length / _EVALUATIONS)
-        training.checkpoint_steps = min(max(interval, 1), _MAX_CHECKPOINT_STEPS)
+        training.checkpoint_steps = min(max(round(length / _EVALUATIONS), 1), _MAX_CHECKPOINT_STEPS)
 
 
 def keep_settings(config: XLNetConfig, given: Collection[str], saved: XLNetConfig) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import pathlib
 import resource
@@ -91,10 +92,8 @@ def machine_bytes() -> int:
     """Returns the memory that this process may have: of the machine, its container and `ulimit`."""
     limits = [os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")]
     for path in _cgroup_limits():
-        try:
+        with contextlib.suppress(OSError, ValueError):  # No such limit; "max".
             limits.append(int(path.read_text("ascii")))
-        except (OSError, ValueError):  # No such limit; "max".
-            continue
     address_space, _ = resource.getrlimit(resource.RLIMIT_AS)
     if address_space != resource.RLIM_INFINITY:
         limits.append(address_space)

@@ -62,8 +62,7 @@ class RunLog:
           **details: JSON-serializable details, e.g. `step=12`.
         """
         _append(os.path.join(self._model_dir, EVENTS_FILE), {"event": kind, **details})
-        facts = ", ".join(f"{name} {value}" for name, value in details.items())
-        logging.warning("%s: %s", kind, facts)
+        logging.warning("%s: %s", kind, ", ".join(f"{name} {x}" for name, x in details.items()))
 
     def progress(self, text: str, share: float) -> None:
         """Updates the progress bar; see `Progress.show`."""

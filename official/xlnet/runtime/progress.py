@@ -8,11 +8,10 @@ import os
 import sys
 import threading
 import time
-import warnings
 from collections.abc import Iterator
 from typing import TextIO
 
-from tqdm.std import TqdmWarning, tqdm
+from tqdm import tqdm
 
 from official.xlnet.files.text import printable_line
 
@@ -51,7 +50,7 @@ class Progress:
             self._stream.flush()
             return
         if self._bar is None:
-            self._bar = _kind_of_bar()(
+            self._bar = tqdm(
                 file=self._stream,
                 bar_format="{desc}" if share is None else "{percentage:3.0f}%|{bar}| {desc}",
                 dynamic_ncols=True,
@@ -87,22 +86,13 @@ def progress_bar(is_shown: bool, desc: str, total: int, unit: str) -> tqdm:
       unit: unit of the number.
     """
     is_hidden = not (is_shown and _takes_bar(sys.stderr))
-    return _kind_of_bar()(disable=is_hidden, desc=desc, total=total, unit=unit, unit_scale=True)
+    return tqdm(disable=is_hidden, desc=desc, total=total, unit=unit, unit_scale=True)
 
 
 def _takes_bar(stream: TextIO) -> bool:
     # Where the size of a terminal is unknown, as in some containers, tqdm would show nothing.
     has_size = stream.isatty() and all(os.get_terminal_size(stream.fileno()))
     return has_size or type(stream).__module__.startswith("ipykernel")
-
-
-def _kind_of_bar() -> type[tqdm]:
-    """Returns the bar of tqdm for where this runs: a widget in notebooks that have `ipywidgets`."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", TqdmWarning)  # Without `ipywidgets`, it is text.
-        import tqdm.auto
-
-    return tqdm.auto.tqdm
 
 
 @contextlib.contextmanager

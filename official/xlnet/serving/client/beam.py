@@ -194,8 +194,7 @@ def _parse(line: bytes) -> Any:
     try:
         return conform(parse_json(line.decode("utf-8-sig"), "row"), dict[str, Any], "row")
     except (DataError, UnicodeDecodeError):
-        text = line.decode("utf-8", "replace")
-        return _wrong({"error": "expected a JSON object", "row": text})
+        return _wrong({"error": "expected a JSON object", "row": line.decode("utf-8", "replace")})
 
 
 def _tagged(prediction: Row) -> Any:
