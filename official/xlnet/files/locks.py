@@ -101,8 +101,7 @@ def _kernel_lock(path: str) -> Iterator[None]:
 
 @contextlib.contextmanager
 def _lease(path: str) -> Iterator[None]:
-    holder = f"process {os.getpid()} on {socket.gethostname()}"
-    lease = f"{holder}\n{uuid.uuid4().hex}\n"
+    lease = f"process {os.getpid()} on {socket.gethostname()}\n{uuid.uuid4().hex}\n"
     is_taken_over = _wait_until_free(path)
     file_system.create(path, lease.encode())
     if is_taken_over:  # Another process may now remove this lease instead of the expired one.
@@ -152,13 +151,12 @@ def _wait_until_free(path: str) -> bool:
 
 def _renew(path: str, lease: str, is_over: threading.Event) -> None:
     """Writes the lease again and again; ends the process if another one has taken it over."""
-    number = 0
     while not is_over.wait(RENEWAL_SECONDS):
-        now, number = time.monotonic(), number + 1
+        now = time.monotonic()
         try:
             with file_system.without_retries():  # Or a late one would replace another's lease.
                 _require_own(path, lease)
-                write_bytes(path, f"{lease}{number}\n".encode())
+                write_bytes(path, f"{lease}{now}\n".encode())
             _leases[path] = lease, now
         except DataError as error:
             logging.error("%s", error)
