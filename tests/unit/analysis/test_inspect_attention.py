@@ -21,8 +21,8 @@ from official.xlnet.modeling.layers.two_stream_mask import TwoStreamAttentionMas
 from official.xlnet.modeling.models.xlnet_pretrainer import XLNetPretrainer
 from official.xlnet.modeling.ops.visibility import can_attend
 from official.xlnet.runtime.metrics_log import RunLog
-from tests.helpers.browser import rendered
 from tests.helpers.corpora import vocabulary_dir
+from tests.helpers.documents import rendered
 from tests.helpers.tiny import randomize, tiny_config
 from tests.helpers.world import command
 

@@ -11,9 +11,9 @@ from data_prep.pipelines.prepare import prepare
 from official.xlnet.analysis.record_windows import as_text, read_window
 from official.xlnet.analysis.window_page import as_html
 from official.xlnet.configs.experiment import XLNetConfig
-from tests.helpers.browser import rendered
 from tests.helpers.corpora import as_text as corpus_text
 from tests.helpers.corpora import random_documents, vocabulary_dir
+from tests.helpers.documents import rendered
 from tests.helpers.world import command
 
 
