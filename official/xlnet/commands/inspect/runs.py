@@ -11,7 +11,7 @@ from __future__ import annotations
 import os
 from typing import Any
 
-import numpy as np
+import pandas as pd
 from absl import flags
 
 from official.xlnet.commands import REQUIRED, flag_table, string
@@ -26,7 +26,6 @@ TAKES_ARGUMENTS = True
 FLAGS = flag_table(string("output", REQUIRED, "Output file, .png."))
 
 _SMOOTHING = 50  # The moving average spans 1 / _SMOOTHING of a run.
-_MAX_COLORS = 10  # Colors of Matplotlib's default cycle.
 
 
 @on_local_disk(FLAGS, writes=["output"], reads_arguments=True)
@@ -42,13 +41,10 @@ def run(*arguments: str) -> dict[str, Any]:
     for number, directory in enumerate(full):
         history = read_history(directory)
         require_data(bool(history), directory, f"the {HISTORY_FILE} of a training run", "none")
-        steps = np.array([line["step"] for line in history])
-        losses = np.array([line["loss"] for line in history])
-        width = max(1, len(losses) // _SMOOTHING)
-        smooth = np.convolve(losses, np.ones(width) / width, mode="valid")
-        color = f"C{number % _MAX_COLORS}"
-        axes.plot(steps, losses, color=color, alpha=0.15, linewidth=0.6)
-        axes.plot(steps[width - 1 :], smooth, color=color, label=os.path.relpath(directory, parent))
+        losses = pd.DataFrame(history).set_index("step")["loss"]
+        smooth = losses.rolling(max(1, len(losses) // _SMOOTHING)).mean()
+        axes.plot(losses, color=f"C{number}", alpha=0.15, linewidth=0.6)
+        axes.plot(smooth, color=f"C{number}", label=os.path.relpath(directory, parent))
     axes.set(xlabel="step", ylabel="training loss, nats per target")
     axes.legend()
     write_bytes(FLAGS.output, png(figure, bbox_inches="tight"))
