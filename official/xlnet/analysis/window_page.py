@@ -51,14 +51,12 @@ def as_html(window: Window) -> str:
 
 
 def _token(window: Window, i: int) -> str:
-    piece = html.escape(window.pieces[i].replace(WORD_START, " "))
-    classes = _CLASS[window.part[i]]
-    label = ""
-    if window.is_target[i]:
-        classes += " target"
-        label = f"<sub>{window.order[i]}</sub>"
     if window.is_document_end[i]:
         return f"<span class='end' data-i='{i}'>¶ document</span><br>"
+    piece = html.escape(window.pieces[i].replace(WORD_START, " "))
+    classes, label = _CLASS[window.part[i]], ""
+    if window.is_target[i]:
+        classes, label = f"{classes} target", f"<sub>{window.order[i]}</sub>"
     space = " " if piece.startswith(" ") or window.is_reversed else ""
     shown = piece.strip() or "␣"
     return f"{space}<span class='{classes}' data-i='{i}' tabindex='0'>{shown}{label}</span>"

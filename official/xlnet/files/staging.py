@@ -235,6 +235,6 @@ def _stage() -> Iterator[_Stage]:
         except (XLNetError, OSError, StoppedError) as error:
             error.args = tuple(map(stage.named, error.args))
             if isinstance(error, OSError):
-                names = error.filename, error.filename2
-                error.filename, error.filename2 = map(stage.named, names)
+                error.filename = stage.named(error.filename)
+                error.filename2 = stage.named(error.filename2)
             raise

@@ -84,8 +84,7 @@ def require_memory(
 
 def rows_at_once(training: TrainingConfig, num_replicas: int = 1) -> int:
     """Number of rows of a training batch that one device computes at a time."""
-    slices = num_replicas * training.accumulate_steps
-    return -(-training.batch_size // slices)
+    return -(-training.batch_size // (num_replicas * training.accumulate_steps))
 
 
 def machine_bytes() -> int:

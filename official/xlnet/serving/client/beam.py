@@ -140,8 +140,7 @@ def predict_in_bulk(
         is_table = os.path.splitext(without_compression(path))[1].lower() in _TABLES
         is_folder = not file_system.is_remote(path) and file_system.is_dir(path)
         got = "a directory" if is_folder else "a table, which --model and --endpoint read"
-        has_lines = not (is_table or is_folder)
-        require_data(has_lines, path, "JSON lines for --saved_model", got)
+        require_data(not (is_table or is_folder), path, "JSON lines for --saved_model", got)
     if not file_system.is_remote(output):  # Beam's own error is a traceback in another's text.
         os.makedirs(os.path.dirname(os.path.abspath(output)), exist_ok=True)
     try:

@@ -202,8 +202,7 @@ class Service(tf.Module):
         inputs = checked_tokens(inputs, self.vocab_size, num_segments, longest)
         filled = {}
         for name, x in inputs.items():
-            missing = longest - tf.shape(x)[-1]
-            paddings = [[0, 0]] * (x.shape.rank - 1) + [[missing, 0]]
+            paddings = [[0, 0]] * (x.shape.rank - 1) + [[longest - tf.shape(x)[-1], 0]]
             filled[name] = tf.pad(x, paddings, constant_values=PADDING.get(name, 0))
             filled[name].set_shape([*x.shape[:-1], longest])
         filled["is_padding"] = filled["segment_ids"] == SEGMENT_PAD
