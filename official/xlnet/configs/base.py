@@ -101,7 +101,7 @@ class Section:
           ConfigError: a key is unknown or a value has the wrong type.
         """
         plain = self._plain()
-        kept = plain.__dataclass_fields__
+        kept = {field.name for field in dataclasses.fields(plain)}
         found = {
             key: value
             for key, value in self.as_dict().items()
