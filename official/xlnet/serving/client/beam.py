@@ -73,8 +73,8 @@ class SavedModelHandler(ModelHandler[Row, Row, Any]):
 
         with local_copy(self._version_dir) as copy, plain_folder(copy) as folder:
             path = os.path.join(folder, COLUMNS_FILE)
-            columns = read_json(path) if os.path.exists(path) else {}
-            return _Exported(tf.saved_model.load(folder), conform(columns, dict[str, str], path))
+            columns = read_json(path, dict[str, str]) if os.path.exists(path) else {}
+            return _Exported(tf.saved_model.load(folder), columns)
 
     def run_inference(
         self, batch: Sequence[Row], model: Any, inference_args: dict[str, Any] | None = None
