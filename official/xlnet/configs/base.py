@@ -14,7 +14,7 @@ from typing import Any, ClassVar
 from official.xlnet.configs.registry import SETTINGS
 from official.xlnet.configs.validation import Allowed, check_values, require
 from official.xlnet.errors import ConfigError, did_you_mean, require_config
-from official.xlnet.files.schema import shown
+from official.xlnet.files.schema import plain, shown
 
 _MOST = 10**100  # Larger integers are for no key, and Python may not write them in a message.
 
@@ -203,8 +203,7 @@ def _decoded(value: Any, kind: Any, where: str) -> Any:
         if value is None:  # What may be left open.
             return None
         kind = typing.get_args(kind)[0]
-    if getattr(value, "shape", None) == () and hasattr(value, "item"):
-        value = value.item()  # Of NumPy.
+    value = plain(value)
     expected = typing.get_origin(kind) or kind
     if expected is float and isinstance(value, int | str) and not isinstance(value, bool):
         with contextlib.suppress(ValueError, OverflowError):

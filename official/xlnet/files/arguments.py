@@ -16,7 +16,7 @@ from typing import Any, ParamSpec, TypeVar
 
 from official.xlnet.errors import ArgumentTypeError, ConfigError, StoppedError, require_config
 from official.xlnet.files import file_system
-from official.xlnet.files.schema import shown
+from official.xlnet.files.schema import plain, shown
 
 _CUT_URL = re.compile(r"([a-z][a-z0-9+.-]+):/(?!/)")  # What pathlib makes of a URL.
 _WEIGHTED = re.compile(r"(.+):([1-9][0-9]{0,2})")
@@ -93,6 +93,7 @@ def _fit(value: Any, expected: Any, name: str, is_path: bool) -> Any:
     Raises:
       ArgumentTypeError: it is of another type.
     """
+    value = plain(value)
     is_union = typing.get_origin(expected) in (typing.Union, types.UnionType)
     options = typing.get_args(expected) if is_union else (expected,)
     is_table = hasattr(value, "columns") or hasattr(value, "column_names")
@@ -114,10 +115,6 @@ def _fit(value: Any, expected: Any, name: str, is_path: bool) -> Any:
             return kind(value)
         if kind is str and is_path and isinstance(value, str | os.PathLike):
             return _path(value, name)
-        if kind is str and isinstance(value, str):
-            return str.__str__(value)  # TensorFlow does not take NumPy's.
-        if kind is bool and type(value).__name__ == "bool_":  # NumPy's.
-            return bool(value)
         if kind not in (*_LISTS, *_NUMBERS) and isinstance(value, kind):
             return value
     words = " or ".join(_words(option, is_path) for option in options)

@@ -49,6 +49,12 @@ def conform(tree: Any, schema: Any, where: str) -> Any:
     return tree
 
 
+def plain(value: Any) -> Any:
+    """A scalar of NumPy as one of Python; other values as they are."""
+    is_scalar = getattr(value, "shape", None) == () and hasattr(value, "item")
+    return value.item() if is_scalar else value
+
+
 def shown(value: Any, most: int = 60) -> str:
     """`repr` of a value in one line, cut to `most` characters."""
     try:
