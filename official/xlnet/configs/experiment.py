@@ -204,7 +204,8 @@ class XLNetConfig:
           TypeError: the override is not a string.
         """
         require_type("override", override, str)
-        where, (key, equals, text) = f"--set={override}", override.partition("=")
+        where = f"--set={override}"
+        key, equals, text = override.partition("=")
         if not equals:
             raise ConfigError(f"{where}: expected key=value")
         sections = {field.name: getattr(self, field.name) for field in dataclasses.fields(self)}

@@ -38,8 +38,9 @@ class Range:
 
     def holds(self, value: float) -> bool:
         """Whether a number is in the range; NaN and infinities never are."""
-        is_end = (value == self.low and self.open_low) or (value == self.high and self.open_high)
-        return self.low <= value <= self.high and abs(value) <= _FLOAT32_MAX and not is_end
+        above = value > self.low if self.open_low else value >= self.low
+        below = value < self.high if self.open_high else value <= self.high
+        return above and below and abs(value) <= _FLOAT32_MAX
 
     def __str__(self) -> str:
         if self.high == math.inf:
