@@ -52,10 +52,9 @@ def only_writer(directory: str, is_writer: bool = True) -> Iterator[None]:
     is_remote = file_system.is_remote(directory)
     is_new = not is_remote and not os.path.exists(directory)
     file_system.make_dirs(directory)
-    path = os.path.join(directory, LOCK_FILE)
-    has_kernel_locks = not is_remote and _is_local(directory)
+    lock = _lease if is_remote or not _is_local(directory) else _kernel_lock
     try:
-        with _kernel_lock(path) if has_kernel_locks else _lease(path):
+        with lock(os.path.join(directory, LOCK_FILE)):
             if not is_remote:
                 remove_unfinished(directory)
                 _held_directories[directory] = os.stat(directory)

@@ -12,7 +12,6 @@ from official.xlnet.files.json_files import json_text, parse_json
 from official.xlnet.files.schema import conform
 
 HISTORY_FILE = "history.jsonl"
-_TYPES: dict[str, Any] = {"step": int, "loss": float}
 
 
 @checks_arguments("model_dir")
@@ -43,8 +42,8 @@ def read_history(model_dir: str) -> list[dict[str, Any]]:
     for number, text in enumerate(lines, start=1):
         where = f"{path}, line {number}"
         line = conform(parse_json(text, where), dict[str, Any], where)
-        for key, kind in _TYPES.items():
-            line[key] = conform(line.get(key), kind, f"{where}: {key}")
+        line["step"] = conform(line.get("step"), int, f"{where}: step")
+        line["loss"] = conform(line.get("loss"), float, f"{where}: loss")
         history.append(line)
     return history
 
