@@ -263,10 +263,13 @@ class XLNetConfig:
 
     def _of_weights(self) -> dict[str, Any]:
         """{section.key: value} of what weights depend on, which reads them otherwise."""
-        found = {f"model.{key}": value for key, value in self.model.as_dict().items()}
-        found |= {f"data.{key}": getattr(self.data, key) for key in TEXT_SETTINGS}
-        found |= {"task.name": self.task.name, "task.labels": list(self.task.labels)}
-        found = {key: found[key] for key in found if key[6:] not in _NOT_OF_WEIGHTS}
+        model = self.model.as_dict()
+        found = {
+            **{f"model.{key}": model[key] for key in model if key not in _NOT_OF_WEIGHTS},
+            **{f"data.{key}": getattr(self.data, key) for key in TEXT_SETTINGS},
+            "task.name": self.task.name,
+            "task.labels": list(self.task.labels),
+        }
         return parse_json(json_text(found), WEIGHTS_FILE)
 
     def _check_weights(self, path: str) -> None:
