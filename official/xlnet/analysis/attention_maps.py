@@ -57,21 +57,23 @@ class AttentionMaps(Shown):
         gallery = find_patterns(self.weights)
         layers = layers or range(self.weights.shape[0])
         heads = heads or range(self.weights.shape[1])
-        maps = [(f"layer {i}, head {n}", i, n) for i in layers for n in heads]
         columns = max(len(heads), _LEAST_COLUMNS)
         rows = len(layers) + math.ceil(len(gallery) / columns)
         figure = new_figure(_CELL_INCHES * columns, _CELL_INCHES * 1.15 * rows)
-        grid = figure.subplots(rows, columns, squeeze=False)
-        for axes in grid.flat:
+        maps = [
+            (columns * row + column, "", i, n)
+            for row, i in enumerate(layers)
+            for column, n in enumerate(heads)
+        ]
+        for place, found in enumerate(gallery, start=columns * len(layers)):
+            name = f"{found.pattern} {found.strength:.2f}\n"
+            maps.append((place, name, found.layer, found.head))
+        for place, name, layer, head in maps:
+            axes = figure.add_subplot(rows, columns, place + 1)
             axes.set_axis_off()
-        places = [*grid[: len(layers), : len(heads)].flat, *grid[len(layers) :].flat]
-        for found in gallery:
-            title = f"{found.pattern} {found.strength:.2f}\nlayer {found.layer}, head {found.head}"
-            maps.append((title, found.layer, found.head))
-        for axes, (title, layer, head) in zip(places, maps, strict=False):
             weights_TT = np.sqrt(self.weights[layer, head])
             axes.imshow(weights_TT, cmap=_COLORS, vmin=0.0, interpolation="nearest")
-            axes.set_title(title, fontsize=8)
+            axes.set_title(f"{name}layer {layer}, head {head}", fontsize=8)
         figure.tight_layout()
         return figure
 
