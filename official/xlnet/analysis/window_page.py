@@ -3,18 +3,30 @@
 Figure 4 of the paper shows which tokens one token can attend to under a factorization order: on the
 page, hovering over a token highlights them. Figures 5 and 6 show the attention masks of the content
 and the query stream: on the page, as images of the complete window with its memory, and as a
-close-up around the first targets. The page draws them from the order and the targets.
+close-up around the first targets.
 """
 
 from __future__ import annotations
 
+import base64
 import html
+import io
 import json
 import string
+
+import matplotlib.image
+import numpy as np
 
 from official.xlnet.analysis.record_windows import Window
 from official.xlnet.tokenization.tokenizer import WORD_START
 
+_CLOSE_UP = 14  # Number of tokens in the close-up.
+_BEFORE_TARGET = 2  # Number of tokens in the close-up before the first target.
+_RGB = {
+    "hidden": (0.95, 0.95, 0.95),
+    "seen": (0.16, 0.38, 0.64),
+    "memory": (0.55, 0.68, 0.82),
+}
 _CLASS = {"reuse": "reuse", "A": "a", "B": "b", "": "mark"}
 
 
@@ -27,8 +39,9 @@ def as_html(window: Window) -> str:
     Returns:
       The HTML.
     """
+    direction = "reversed" if window.is_reversed else "forward"
     facts = {
-        "direction": "reversed" if window.is_reversed else "forward",
+        "direction": direction,
         "B": "follows A" if window.is_next else "is a random segment",
         "window id": window.window_id,
         "epoch": window.epoch,
@@ -46,20 +59,62 @@ def as_html(window: Window) -> str:
         ),
         order=json.dumps(window.order.tolist()),
         is_target=json.dumps(window.is_target.tolist()),
-        memory=window.memory_length,
+        content=_picture(window.masks.content, window),
+        query=_picture(window.masks.query, window),
+        close_up=_close_up(window),
     )
 
 
 def _token(window: Window, i: int) -> str:
+    piece = html.escape(window.pieces[i].replace(WORD_START, " "))
+    classes = _CLASS[window.part[i]]
+    label = ""
+    if window.is_target[i]:
+        classes += " target"
+        label = f"<sub>{window.order[i]}</sub>"
     if window.is_document_end[i]:
         return f"<span class='end' data-i='{i}'>¶ document</span><br>"
-    piece = html.escape(window.pieces[i].replace(WORD_START, " "))
-    classes, label = _CLASS[window.part[i]], ""
-    if window.is_target[i]:
-        classes, label = f"{classes} target", f"<sub>{window.order[i]}</sub>"
     space = " " if piece.startswith(" ") or window.is_reversed else ""
     shown = piece.strip() or "␣"
     return f"{space}<span class='{classes}' data-i='{i}' tabindex='0'>{shown}{label}</span>"
+
+
+def _picture(mask: np.ndarray, window: Window) -> str:
+    """Image of a mask, with the memory to its left, as a data URL."""
+    num_tokens = len(mask)
+    memory = np.zeros((num_tokens, window.memory_length), bool)
+    memory[mask.any(axis=1)] = True
+    colors = np.where(mask[..., np.newaxis], _RGB["seen"], _RGB["hidden"])
+    memory_colors = np.where(memory[..., np.newaxis], _RGB["memory"], _RGB["hidden"])
+    file = io.BytesIO()
+    matplotlib.image.imsave(file, np.concatenate([memory_colors, colors], axis=1), format="png")
+    return "data:image/png;base64," + base64.b64encode(file.getvalue()).decode()
+
+
+def _close_up(window: Window) -> str:
+    """Both masks of a few tokens around the first target, as tables of dots."""
+    first_target = int(np.flatnonzero(window.is_target).min(initial=len(window.order)))
+    first = max(0, first_target - _BEFORE_TARGET)
+    places = range(min(first, len(window.order) - _CLOSE_UP), len(window.order))[:_CLOSE_UP]
+    return "".join(_dots(window, places, mask, name) for name, mask in vars(window.masks).items())
+
+
+def _dots(window: Window, places: range, mask: np.ndarray, name: str) -> str:
+    head = "".join(f"<th>{_piece(window, j)}</th>" for j in places)
+    rows = ""
+    for i in places:
+        if name == "query" and not window.is_target[i]:
+            continue
+        dots = "".join(f"<td class='{'on' if mask[i, j] else 'off'}'></td>" for j in places)
+        rows += f"<tr><th>{_piece(window, i)} <small>{window.order[i]}</small></th>{dots}</tr>"
+    return (
+        f"<table class='dots'><caption>{name} stream</caption>"
+        f"<tr><td></td>{head}</tr>{rows}</table>"
+    )
+
+
+def _piece(window: Window, i: int) -> str:
+    return html.escape(window.pieces[i].replace(WORD_START, "") or "␣")
 
 
 _PAGE = string.Template("""\
@@ -79,13 +134,14 @@ dt { color: #555; } dd { margin: 0; }
 #tokens.on span { opacity: .25; } #tokens.on span.seen { opacity: 1; }
 #tokens.on span.here { opacity: 1; outline: 3px solid #b3261e; }
 figure { margin: 1rem 0; } figcaption { color: #555; }
-canvas { image-rendering: pixelated; max-width: 100%; min-width: min(100%, 28rem); }
+img { image-rendering: pixelated; max-width: 100%; min-width: min(100%, 28rem); }
 .dots { border-collapse: collapse; margin: 1rem 0; } .dots caption { text-align: left; }
 .dots td { width: 1.6rem; height: 1.4rem; text-align: center; }
 .dots td.on::after { content: "●"; color: #29619f; }
 .dots td.off::after { content: "·"; color: #999; }
 .dots th { font-weight: 400; text-align: right; padding-right: .4rem; font-size: .85rem; }
 .dots tr:first-child th { writing-mode: vertical-rl; text-align: left; padding: .2rem 0; }
+small { color: #555; }
 </style></head><body>
 <h1>$title</h1>
 <dl>$facts</dl>
@@ -99,23 +155,18 @@ paper), or over another token to highlight those its content stream can attend t
 <h2>Attention masks</h2>
 <p>Rows are queries and columns are keys; dark cells can be attended to, and the lighter columns
 at the left are the memory. The first half never attends to the second.</p>
-<figure><canvas id="content" aria-label="Content mask of the window"></canvas>
+<figure><img src="$content" alt="Content mask of the window">
 <figcaption>Content stream: order of the column ≤ order of the row (figure 5).</figcaption></figure>
-<figure><canvas id="query" aria-label="Query mask of the window"></canvas>
+<figure><img src="$query" alt="Query mask of the window">
 <figcaption>Query stream, at targets only: order of the column &lt; order of the row
 (figure 6).</figcaption></figure>
 <h2>Around the first targets</h2>
-<div id="close-up"></div>
+$close_up
 <h2>Text in reading order</h2>
 $text
 <script>
 const order = $order;
 const isTarget = $is_target;
-const memory = $memory;
-const masks = {
-  content: (i, j) => order[j] <= order[i],
-  query: (i, j) => isTarget[i] && order[j] < order[i],
-};
 const box = document.getElementById("tokens");
 const spans = [...box.querySelectorAll("[data-i]")];
 function show(event) {
@@ -127,45 +178,6 @@ function show(event) {
     span.classList.toggle("seen", order[j] < order[i] || (!isTarget[i] && order[j] === order[i]));
     span.classList.toggle("here", j === i);
   }
-}
-function draw(name) {
-  const canvas = document.getElementById(name);
-  [canvas.width, canvas.height] = [memory + order.length, order.length];
-  const image = canvas.getContext("2d").createImageData(canvas.width, canvas.height);
-  order.forEach((_, i) => {
-    const row = order.map((_, j) => masks[name](i, j) ? [41, 97, 163] : [242, 242, 242]);
-    const seen = order.some((_, j) => masks[name](i, j)) ? [140, 173, 209] : [242, 242, 242];
-    [...Array(memory).fill(seen), ...row].forEach((color, x) => {
-      image.data.set([...color, 255], 4 * (i * canvas.width + x));
-    });
-  });
-  canvas.getContext("2d").putImageData(image, 0, 0);
-}
-function closeUp(name) {
-  const target = isTarget.includes(true) ? isTarget.indexOf(true) : order.length;
-  const first = Math.max(0, Math.min(target - 2, order.length - 14));
-  const shown = spans.slice(first, first + 14).map((span) => span.firstChild.textContent);
-  const table = document.createElement("table");
-  const heads = (row, ...texts) => texts.forEach((text) => {
-    row.append(Object.assign(document.createElement("th"), {textContent: text}));
-  });
-  table.className = "dots";
-  table.createCaption().textContent = `$${name} stream`;
-  heads(table.insertRow(), "", ...shown);
-  shown.forEach((text, n) => {
-    const i = first + n;
-    if (name === "query" && !isTarget[i]) return;
-    const row = table.insertRow();
-    heads(row, `$${text} $${order[i]}`);
-    shown.forEach((_, m) => {
-      row.insertCell().className = masks[name](i, first + m) ? "on" : "off";
-    });
-  });
-  document.getElementById("close-up").append(table);
-}
-for (const name of ["content", "query"]) {
-  draw(name);
-  closeUp(name);
 }
 box.addEventListener("mouseover", show);
 box.addEventListener("focusin", show);

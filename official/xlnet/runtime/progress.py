@@ -8,12 +8,17 @@ import os
 import sys
 import threading
 import time
+import warnings
 from collections.abc import Iterator
 from typing import TextIO
 
-from tqdm import tqdm
+from tqdm.std import TqdmWarning
 
 from official.xlnet.files.text import printable_line
+
+with warnings.catch_warnings():
+    warnings.simplefilter("ignore", TqdmWarning)  # A notebook without `ipywidgets` gets text.
+    from tqdm.auto import tqdm
 
 _BAR_SECONDS, _LINE_SECONDS = 0.2, 30  # Minimum time between updates.
 _SHORTEST_SECONDS = 1e-9  # Avoids division by zero.
