@@ -36,7 +36,7 @@ from official.xlnet.modeling.models.xlnet_pretrainer import XLNetPretrainer
 from official.xlnet.modeling.models.xlnet_task_model import XLNetTaskModel
 from official.xlnet.modeling.networks import Encoder
 from official.xlnet.runtime.memory import require_memory
-from official.xlnet.tokenization.tokenizer import Tokenizer, copy_vocabulary
+from official.xlnet.tokenization.tokenizer import Tokenizer, read_vocabulary, write_vocabulary
 
 # Configuration keys that have to match for two models to have compatible weights.
 ARCHITECTURE = (
@@ -287,7 +287,7 @@ def create_model_dir(model_dir: str, config: XLNetConfig, vocab_file: str) -> No
       vocab_file: copied to `spiece.model`, with its checksum beside it.
     """
     os.makedirs(model_dir, exist_ok=True)
-    copy_vocabulary(vocab_file, model_dir)
+    write_vocabulary(read_vocabulary(vocab_file), model_dir)
     config.save(model_dir)
 
 

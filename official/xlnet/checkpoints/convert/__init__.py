@@ -24,7 +24,7 @@ from official.xlnet.files.arguments import checks_arguments
 from official.xlnet.files.atomic import new_folder, write_bytes
 from official.xlnet.files.json_files import read_record
 from official.xlnet.tokenization.hf_vocabulary import has_vocabulary
-from official.xlnet.tokenization.tokenizer import Tokenizer, copy_vocabulary, num_pieces
+from official.xlnet.tokenization.tokenizer import Tokenizer, num_pieces, write_vocabulary
 
 
 @checks_arguments("source", "output")
@@ -71,7 +71,7 @@ def convert(
     with new_folder(output) as folder:
         if to == "xlnet":
             write_variables(folder, variables_of(to, weights))
-            copy_vocabulary(opened.vocab_file, folder)
+            write_vocabulary(tokenizer.model_proto, folder)
             opened.config.save(folder)
         elif to == "hf":
             write_hf(folder, weights, opened.vocab_file)

@@ -170,12 +170,9 @@ class OffsetTokenizer(tf.Module):
         piece_start = _place(piece_ids, piece_length)
         piece_key = piece_row * _ROW + tf.cast(piece_start, tf.int64)
 
-        def piece_of(place):
-            key = row * _ROW + tf.cast(place, tf.int64)
-            return tf.maximum(tf.searchsorted(piece_key, key, "right", tf.int64) - 1, 0)
-
         def at(place):
-            piece = piece_of(place)
+            key = row * _ROW + tf.cast(place, tf.int64)
+            piece = tf.maximum(tf.searchsorted(piece_key, key, "right", tf.int64) - 1, 0)
             inside = place - tf.gather(piece_start, piece)
             return piece, tf.gather(begin, piece) + tf.cast(inside, tf.int64)
 
