@@ -76,14 +76,6 @@ class MaskedLMHead(LMHead):
         transformed_BPD = self.layer_norm(self.dense(content_BPD))
         return super().call(tf.cast(transformed_BPD, self.compute_dtype), embedding_VD)
 
-    def get_config(self):
-        return {
-            **super().get_config(),
-            "width": self.width,
-            "activation": self.activation,
-            "init_std": self.init_std,
-        }
-
 
 @register_network("bert")
 @tf_keras.utils.register_keras_serializable(package="xlnet")

@@ -71,9 +71,6 @@ class SharedDepth(StackedDepth):
 
         return super().call(hidden_states, encoded_step, num_layers)
 
-    def get_config(self):
-        return {**super().get_config(), "step_encoding": self.step_encoding}
-
 
 def step_encoding(step: int, width: int) -> np.ndarray:
     """Sine and cosine of a step in turn, float32 [D].
@@ -191,14 +188,6 @@ class AdaptiveDepth(SharedDepth):
         kernel_D = tf.convert_to_tensor(self.halting_kernel)
         logits_BX = tf.einsum("bxd,d->bx", tf.cast(inputs_BXD, tf.float32), kernel_D)
         return tf.sigmoid(logits_BX + self.halting_bias)
-
-    def get_config(self):
-        return {
-            **super().get_config(),
-            "threshold": self.threshold,
-            "ponder_weight": self.ponder_weight,
-            "init_std": self.init_std,
-        }
 
 
 def _mean(values_BX: tf.Tensor, is_padding_BT: tf.Tensor | None) -> tf.Tensor:

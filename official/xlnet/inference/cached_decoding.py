@@ -30,6 +30,7 @@ import numpy as np
 import tensorflow as tf
 
 from official.xlnet.inference.sampling import choose
+from official.xlnet.modeling.kernels.attention import new_cache
 from official.xlnet.modeling.kernels.key_value_cache import KeyValueCache
 from official.xlnet.modeling.layers.relative_position import sinusoids
 from official.xlnet.modeling.models.xlnet_pretrainer import XLNetPretrainer
@@ -99,7 +100,8 @@ def prefill(
 
     def run_block(number, rows):
         block = encoder.blocks[number]
-        caches.append(block.attention.new_cache(rows, num_slots, between_slots))
+        weights = block.attention.weights_with(encoder.shared_biases or block.attention.biases)
+        caches.append(new_cache(rows, num_slots, between_slots, weights))
         return block(rows, mask, position_encoding, shared_biases=encoder.shared_biases)
 
     encoder.depth(hidden_states, run_block, len(encoder.blocks))

@@ -1,7 +1,8 @@
-"""A clear error where Keras 3 meets layers of tf_keras (Keras 2)."""
+"""Layers of tf_keras (Keras 2): their configuration, and a clear error where Keras 3 calls them."""
 
 from __future__ import annotations
 
+import inspect
 import sys
 from typing import Any
 
@@ -54,7 +55,17 @@ def require_no_keras_3(where: str, given: Any) -> None:
                 )
 
 
-class LegacyLayer(tf_keras.layers.Layer):
+class ConfiguredLayer(tf_keras.layers.Layer):
+    """A layer that keeps every argument of its constructor in an attribute of the same name."""
+
+    def get_config(self):
+        parts = [part for part in type(self).__mro__ if issubclass(part, ConfiguredLayer)]
+        names = {name for part in parts for name in inspect.signature(part.__init__).parameters}
+        own = {name: value for name, value in vars(self).items() if name in names}
+        return {**super().get_config(), **own}
+
+
+class LegacyLayer(ConfiguredLayer):
     """A layer of tf_keras that raises `ConfigError` where Keras 3 calls it."""
 
     def __call__(self, *args, **kwargs):
