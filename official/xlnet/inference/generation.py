@@ -243,7 +243,7 @@ def _fill(
     parsed: BlankText,
     candidates: list[list[int]],
     sampling: Sampling,
-) -> list[tuple[list[list[int]], list[np.ndarray]]]:
+) -> list[tuple[list[np.ndarray], list[np.ndarray]]]:
     """For each choice of lengths: the ids in every blank and their log-likelihoods."""
     rows = [
         blank_row(parsed, lengths, np.random.default_rng(sampling.seed)) for lengths in candidates
@@ -252,9 +252,8 @@ def _fill(
     for lengths, (ids, scores) in zip(
         candidates, _predict(model, tokenizer, rows, sampling), strict=True
     ):
-        ends = np.cumsum(lengths)
-        spans = [slice(end - length, end) for end, length in zip(ends, lengths, strict=True)]
-        results.append(([ids[span] for span in spans], [scores[span] for span in spans]))
+        ends = np.cumsum(lengths)[:-1]
+        results.append((np.split(ids, ends), np.split(scores, ends)))
     return results
 
 

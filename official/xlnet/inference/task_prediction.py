@@ -27,7 +27,7 @@ from official.xlnet.modeling.models.xlnet_task_model import (
     bucket_lengths,
 )
 from official.xlnet.runtime.memory import require_memory
-from official.xlnet.tasks.batching import Unit, batches_of_equal, bucket, collate
+from official.xlnet.tasks.batching import batches_of_equal, bucket, collate
 from official.xlnet.tasks.task import Prediction, Task
 
 Forward = Callable[[Batch], Batch]
@@ -156,11 +156,8 @@ def predict_examples(
     lengths = unit_lengths(task.config)
     examples = iter(examples)
     while chunk := list(itertools.islice(examples, rows_together(task))):
-        units: list[Unit] = []
-        owners: list[int] = []
-        for number, its_units in enumerate(task.units(chunk)):
-            units += its_units
-            owners += [number] * len(its_units)
+        of_examples = list(task.units(chunk))
+        units = list(itertools.chain(*of_examples))
         outputs: list[Any] = [None] * len(units)
         # Of one subtask each, as heads differ.
         keys = [
@@ -178,11 +175,9 @@ def predict_examples(
             for row, i in enumerate(indices):
                 of_head = {name: value[row] for name, value in rows.items()}
                 outputs[i] = of_head | units[i].places
-        of_example: list[list] = [[] for _ in chunk]
-        for owner, output in zip(owners, outputs, strict=True):
-            of_example[owner].append(output)
-        for example, example_outputs in zip(chunk, of_example, strict=True):
-            yield task.predict(example, example_outputs)
+        in_order = iter(outputs)
+        for example, its_units in zip(chunk, of_examples, strict=True):
+            yield task.predict(example, list(itertools.islice(in_order, len(its_units))))
 
 
 def rows_together(task: Task) -> int:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import NamedTuple, TypeVar
+from typing import TypeVar
 
 import numpy as np
 import tensorflow as tf
@@ -50,16 +50,9 @@ def finite(outputs: Outputs) -> Outputs:
     return outputs
 
 
-class InferenceOutputs(NamedTuple):
-    """Outputs of `InferenceEncoder`.
-
-    Attributes:
-      vectors: float32 [B, X, D], of the rows that were asked for.
-      memory: float32 [L, B, M, D], hidden states for the next window; None without memory.
-    """
-
-    vectors: tf.Tensor
-    memory: tf.Tensor | None
+# Vectors float32 [B, X, D] of the rows that were asked for, and hidden states float32 [L, B, M, D]
+# for the next window; None without memory.
+VectorsAndMemory = tuple[tf.Tensor, tf.Tensor | None]
 
 
 class InferenceEncoder(tf.Module):
@@ -84,7 +77,7 @@ class InferenceEncoder(tf.Module):
 
     Example:
       >>> network = InferenceEncoder(encoder, max_length=512)
-      >>> network(token_ids, is_padding, segment_ids).vectors.shape
+      >>> network(token_ids, is_padding, segment_ids)[0].shape
       TensorShape([2, 512, 768])
     """
 
@@ -124,7 +117,7 @@ class InferenceEncoder(tf.Module):
         memory_length: tf.Tensor | None = None,
         last_only: bool = False,
         layers: Sequence[int] = (),
-    ) -> InferenceOutputs:
+    ) -> VectorsAndMemory:
         """Vectors of the content stream.
 
         Args:
@@ -149,11 +142,11 @@ class InferenceEncoder(tf.Module):
         }
         if self.is_stored and not layers:
             outputs = self._call(inputs, num_content=1 if last_only else None)
-            return InferenceOutputs(outputs["content"], outputs.get("memory"))
+            return outputs["content"], outputs.get("memory")
         hidden_states = self._call(inputs, return_hidden_states=True)["hidden_states"]
         wanted = [hidden_states[layer] for layer in layers or (self._layer,)]
         vectors_BTD = tf.cast(tf.concat(wanted, axis=-1), tf.float32)
-        return InferenceOutputs(vectors_BTD[:, -1:] if last_only else vectors_BTD, None)
+        return vectors_BTD[:, -1:] if last_only else vectors_BTD, None
 
     def in_order(
         self,
@@ -163,7 +156,7 @@ class InferenceEncoder(tf.Module):
         target_positions: tf.Tensor | None = None,
         memory: tf.Tensor | None = None,
         memory_length: tf.Tensor | None = None,
-    ) -> InferenceOutputs:
+    ) -> VectorsAndMemory:
         """Vectors of XLNet's query stream: each target, given the tokens before it in an order.
 
         Args:
@@ -188,7 +181,7 @@ class InferenceEncoder(tf.Module):
             "memory_length": memory_length,
         }
         outputs = self._call(inputs, num_content=0)
-        return InferenceOutputs(outputs["query"], outputs.get("memory"))
+        return outputs["query"], outputs.get("memory")
 
 
 def last_positions(number: int, num_tokens: int) -> tf.Tensor:
@@ -238,5 +231,4 @@ class TaskNetwork(tf.Module):
         return self._head(vectors_USTD, inputs)
 
     def _read(self, window, _):
-        outputs = self._encoder(**window, last_only=self._last_only)
-        return outputs.vectors, outputs.memory
+        return self._encoder(**window, last_only=self._last_only)

@@ -84,12 +84,11 @@ class Buckets(tf.Module):
             return {name: self._padded(name, x, length, longest) for name, x in outputs.items()}
 
         def none():
-            return {
-                name: tf.zeros(self._empty_shape(name, x, longest), x.dtype)
-                if x.dtype != tf.string
-                else tf.fill(self._empty_shape(name, x, longest), "")
+            empty = {
+                name: tf.zeros([0, *x.shape[1:]], x.dtype)
                 for name, x in run.structured_outputs.items()
             }
+            return {name: self._padded(name, x, length, longest) for name, x in empty.items()}
 
         return tf.cond(tf.size(rows) > 0, some, none)
 
@@ -97,12 +96,6 @@ class Buckets(tf.Module):
         if name not in self._per_token:
             return x
         return tf.pad(x, [[0, 0], [longest - length, 0]] + [[0, 0]] * (x.shape.rank - 2))
-
-    def _empty_shape(self, name, x, longest):
-        shape = [0, *x.shape[1:]]
-        if name in self._per_token:
-            shape[1] = longest
-        return shape
 
 
 def _in_parts(call, rows, at_once, specs):

@@ -47,7 +47,7 @@ class LanguageModelService(Service):
 
         def score(inputs):
             token_ids_BT, is_padding_BT = inputs["token_ids"], inputs["is_padding"]
-            vectors_BTD = network.left_to_right(token_ids_BT, is_padding_BT).vectors
+            vectors_BTD, _ = network.left_to_right(token_ids_BT, is_padding_BT)
             log_BT = tf.map_fn(  # Limits memory to the logits of one row.
                 lambda row: network.log_likelihoods(*row),
                 (vectors_BTD, token_ids_BT),
@@ -105,9 +105,9 @@ class EncoderService(Service):
         self._encoder = network = InferenceEncoder(encoder, settings.max_length, settings.weights)
 
         def embed(inputs):
-            content_BTD = network(
+            content_BTD, _ = network(
                 inputs["token_ids"], inputs["is_padding"], inputs["segment_ids"]
-            ).vectors
+            )
             real_BT = ~inputs["is_padding"]
             real_BT1 = tf.cast(real_BT, tf.float32)[..., None]
             content_BTD *= real_BT1
