@@ -234,7 +234,7 @@ def _filled(
             lengths, (fillings, _) = candidates[best], filled[best]
     if fillings is None:
         [(fillings, _)] = _fill(model, tokenizer, parsed, [lengths], sampling)
-    return parsed.fill([tokenizer.decode(ids) for ids in fillings])
+    return parsed.fill([tokenizer.decode(ids.tolist()) for ids in fillings])
 
 
 def _fill(

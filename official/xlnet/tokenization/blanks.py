@@ -88,11 +88,12 @@ def parse_blanks(tokenizer: Tokenizer, text: str) -> BlankText:
         raise DataError(f"expected a blank, written ____ (four underscores), in {text!r}")
     blanks = []
     for number, (length, before) in enumerate(zip(lengths, parts, strict=False), 1):
-        where, is_long = f"blank {number} of {text!r}", length is None or int(length) > 0
-        require_data(is_long, where, "at least 1 piece", f"____{{{length}}}")
+        number_of_pieces = None if length is None else int(length)
+        where, got = f"blank {number} of {text!r}", f"____{{{length}}}"
+        require_data(number_of_pieces != 0, where, "at least 1 piece", got)
         keeps = tokenizer.keep_whitespace
         after_space = before.endswith(" ") if keeps else before[-1:].isspace()
-        blanks.append(Blank(length and int(length), begins_word=not before or after_space))
+        blanks.append(Blank(number_of_pieces, begins_word=not before or after_space))
     given = [*parts]
     if tokenizer.keep_whitespace:  # The space before a blank is in its first piece.
         given[:-1] = [part.removesuffix(" ") for part in parts[:-1]]
