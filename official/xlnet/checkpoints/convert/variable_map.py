@@ -200,12 +200,9 @@ class Weights:
             names = _expand(theirs, source.config)
             for name in names:
                 if name in source.shapes:
+                    where, found = f"{source.path}: variable {name!r}", list(source.shapes[name])
                     expected = [sizes[letter] for letter in theirs.shape]
-                    if (found := list(source.shapes[name])) != expected:
-                        raise DataError(
-                            f"{source.path}: variable {name!r}: expected shape {expected}, got "
-                            f"{found}"
-                        )
+                    require_data(found == expected, where, f"shape {expected}", found)
                     used.add(name)
                 elif row.xlnet.name not in _OPTIONAL:
                     raise DataError(f"{source.path}: expected a variable {name!r}, got none")

@@ -18,18 +18,13 @@ ADVICE = (
 )
 
 
-def is_of_keras_3(x: Any) -> bool:
-    """Whether a value is an object of Keras 3, such as a symbolic tensor or an optimizer."""
-    return type(x).__module__.partition(".")[0] == "keras"
-
-
 def require_legacy_keras(inputs: Any) -> None:
     """Raises `ConfigError` where a layer of tf_keras is called by Keras 3.
 
     It does so with its symbolic tensors, or inside the call of a subclassed model, which neither
     trains nor saves the weights of layers that it does not know.
     """
-    if any(is_of_keras_3(x) for x in tf.nest.flatten(inputs)):
+    if any(type(x).__module__.startswith("keras.") for x in tf.nest.flatten(inputs)):
         raise ConfigError(f"expected inputs of tf_keras, got a KerasTensor of Keras 3; {ADVICE}")
     state = sys.modules.get("keras.src.backend.common.global_state")
     if state is not None and state.get_global_attribute("current_call_ctx") is not None:
