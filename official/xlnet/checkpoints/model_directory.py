@@ -56,8 +56,6 @@ ARCHITECTURE = (
 PARTS = ("encoder", "lm_head", "auxiliary", "head")
 
 
-_NEEDED = "the model's tokenizer, as the model has no preprocessor"
-
 # Messages for a model without a part.
 _LACKING = {
     "encoder": "encoder: expected a trained XLNet model",
@@ -173,7 +171,8 @@ def save_pretrained(
             require_config(not value, name, "an XLNetClassifier", type(model).__name__)
     if tokenizer is None:
         preprocessor: Any = getattr(model, "preprocessor", None)
-        require(preprocessor is not None, "tokenizer", _NEEDED, None)
+        expected = "the model's tokenizer, as the model has no preprocessor"
+        require(preprocessor is not None, "tokenizer", expected, None)
         tokenizer = preprocessor.tokenizer.plain
     if isinstance(tokenizer, str):
         tokenizer = Tokenizer(tokenizer, config.data.lowercase, config.data.keep_accents)
@@ -221,8 +220,7 @@ def restore(model_dir: str, **parts: tf.Module) -> None:
         opened = open_source(folder)
         source = opened if opened.form == "xlnet" else Weights(opened, "xlnet")
         for name in parts:
-            has_part = any(path.startswith(f"{name}/") for path in source.shapes)
-            if not has_part:
+            if not any(path.startswith(f"{name}/") for path in source.shapes):
                 raise DataError(f"{folder!r} has no {_LACKING.get(name, name)}")
         missing = {id(each) for each in _variables(model)} if opened is source else set()
         for path in source.shapes:

@@ -54,7 +54,7 @@ from official.xlnet.inference.language_model import (
 from official.xlnet.inference.network.inference_encoder import finite, last_positions
 from official.xlnet.inference.network.language_model_network import LanguageModelNetwork
 from official.xlnet.inference.scoring_windows import Row, masked_batches, windows_of
-from official.xlnet.inference.text_parts import HIDDEN, Span, TextParts, text_parts
+from official.xlnet.inference.text_parts import HIDDEN, TARGET, Span, TextParts, text_parts
 from official.xlnet.modeling.models.xlnet_pretrainer import XLNetPretrainer
 from official.xlnet.runtime.pictures import Shown, bars_of_pieces
 from official.xlnet.tokenization.tokenizer import Tokenizer
@@ -304,27 +304,24 @@ class Scorer:
 
     def _each_token(self, parts: TextParts) -> np.ndarray:
         """Pseudo log-likelihoods of one text: every target in a row of its own."""
-        ids = parts.ids
-        result = np.zeros(len(ids))
-        memory = None
-        for window in windows_of(self._config, len(ids)):
-            is_new = (parts.targets >= window.new) & (parts.targets < window.end)
-            positions = parts.targets[is_new] - window.start
-            is_hidden_T = np.zeros(window.length, bool)
+        result, memory = np.zeros(len(parts.ids)), None
+        for window in windows_of(self._config, len(parts.ids)):
             role = parts.role[window.start : window.end]
-            is_hidden_T[: len(role)] = role == HIDDEN
+            is_hidden_T = np.pad(role == HIDDEN, [0, window.length - len(role)])
+            known = window.num_known
+            positions = known + np.flatnonzero(role[known:] == TARGET)
             batch_size = window.batch_size(len(positions))
             for first in range(0, len(positions), batch_size):
                 part = positions[first : first + batch_size]
                 position_B = np.pad(part, [0, batch_size - len(part)], mode="edge")
-                inputs = window.inputs(batch_size * [ids], memory)
+                inputs = window.inputs(batch_size * [parts.ids], memory)
                 scored_B = self._given_all_others(
                     inputs, tf.constant(position_B, tf.int32), tf.constant(is_hidden_T)
                 )
                 result[window.start + part] = scored_B.numpy()[: len(part)]
-            if window.end < len(ids):
+            if window.end < len(parts.ids):
                 # What the next window remembers has seen every token of this one.
-                memory = self._next_memory(window.inputs([ids], memory))
+                memory = self._next_memory(window.inputs([parts.ids], memory))
         return result
 
     def _masked(self, rows: list[Row], is_pseudo: bool) -> list[np.ndarray]:

@@ -117,6 +117,7 @@ _ACTIVATIONS = {
     "relu": "relu",
 }
 _HF_ACTIVATIONS = {"gelu_exact": "gelu", "gelu": "gelu_new", "relu": "relu"}
+_warn_once = functools.cache(logging.warning)  # Configurations are read several times in a run.
 
 
 def open_hf(path: str) -> Source:
@@ -362,12 +363,6 @@ def _hf_config(config: XLNetConfig, architecture: str, head: type[HeadFormat]) -
         tree["id2label"] = {str(number): label for number, label in enumerate(labels)}
         tree["label2id"] = {label: number for number, label in enumerate(labels)}
     return tree
-
-
-@functools.cache
-def _warn_once(sentence: str) -> None:
-    """Logs a warning; configurations are read several times in a run."""
-    logging.warning("%s", sentence)
 
 
 def _check_supported(tree: dict[str, Any], path: str) -> None:
