@@ -217,6 +217,6 @@ def _add(
             is_normalized=is_normalized,
             is_special=is_special,
         )
-    if len({piece.piece for piece in model.pieces}) < len(model.pieces):
-        contents = [entry.get("content") for entry in tokens.values()]
-        raise DataError(f"added tokens: expected different texts, got {shown(contents, 200)}")
+    are_different = len({piece.piece for piece in model.pieces}) == len(model.pieces)
+    contents = [entry.get("content") for entry in tokens.values()]
+    require_data(are_different, "added tokens", "different texts", shown(contents, 200))

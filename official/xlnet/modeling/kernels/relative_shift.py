@@ -74,13 +74,14 @@ class ConsecutiveRows:
         position_BNbWH = tf.stack(windows, axis=2)
         return distance_scores(query_BNbcH, position_BNbWH)
 
-    def to_keys(self, score_BNbcW: tf.Tensor, position_BT: tf.Tensor) -> tf.Tensor:
+    def to_keys(self, score_BNbcW: tf.Tensor, _: tf.Tensor) -> tf.Tensor:
         """The relative shift: scores per distance → scores per key, [B, N, T, K].
+
+        The positions of the rows are known: the last ones, 0 … T - 1.
 
         Row i of a block holds its K scores from element c - 1 - i on. Seen as one flat buffer,
         that is a matrix whose rows are one element shorter, from element c - 1 on.
         """
-        del position_BT  # Known: 0 … T - 1.
         if self.num_tokens == 1:
             return score_BNbcW[:, :, 0]
         heads, blocks, c, w = sizes(score_BNbcW)[1:]
@@ -90,9 +91,8 @@ class ConsecutiveRows:
         shifted = tf.reshape(shifted, [-1, heads, blocks * c, self.num_keys])
         return shifted[:, :, : self.num_tokens]
 
-    def from_keys(self, score_BNTK: tf.Tensor, position_BT: tf.Tensor) -> tf.Tensor:
+    def from_keys(self, score_BNTK: tf.Tensor, _: tf.Tensor) -> tf.Tensor:
         """The transpose of `to_keys`: [B, N, T, K] → [B, N, blocks, c, W], 0 where no key is."""
-        del position_BT
         if self.num_tokens == 1:
             return score_BNTK[:, :, None]
         heads, blocks, c = score_BNTK.shape[1], self.num_blocks, self.block

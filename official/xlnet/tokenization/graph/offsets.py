@@ -19,7 +19,7 @@ import numpy as np
 import tensorflow as tf
 import tensorflow_text
 
-from official.xlnet.errors import DataError
+from official.xlnet.errors import require_data
 from official.xlnet.files.schema import shown
 from official.xlnet.tokenization.graph.characters import PagedTable, whitespace
 from official.xlnet.tokenization.graph.tokenizer import GraphTokenizer
@@ -40,11 +40,13 @@ class OffsetTokenizer(tf.Module):
 
     def __init__(self, tokenizer: Tokenizer, graph_tokenizer: GraphTokenizer):
         super().__init__(name="offset_tokenizer")
-        if tokens := tokenizer.added_tokens:
-            raise DataError(
-                "places of tokens in a graph: expected a vocabulary without added tokens, got "
-                f"{shown(list(tokens.values()))}; `xlnet predict` reads them"
-            )
+        tokens = list(tokenizer.added_tokens.values())
+        require_data(
+            not tokens,
+            "places of tokens in a graph",
+            "a vocabulary without added tokens",
+            f"{shown(tokens)}; `xlnet predict` reads them",
+        )
         self._graph = graph_tokenizer
         self._tracking = tensorflow_text.SentencepieceTokenizer(
             graph_tokenizer.sentencepiece.model_proto, out_type=tf.int32
