@@ -10,7 +10,7 @@ import tensorflow as tf
 
 from official.xlnet.configs.validation import require
 from official.xlnet.errors import require_data
-from official.xlnet.inference.network.length_buckets import Buckets, Tensors
+from official.xlnet.inference.network.length_buckets import Tensors, in_buckets
 from official.xlnet.modeling.models.xlnet_task_model import XLNetTaskModel
 from official.xlnet.modeling.networks import Encoder
 from official.xlnet.modeling.networks.encoder_inputs import read_sequences
@@ -215,10 +215,11 @@ class TaskNetwork(tf.Module):
         self._with_memory = model.with_memory
         self._pooled_segments = model.config.task.pooled_segments
         self._last_only = model.head.reads_summary and model.config.task.summary == "last"
-        self._run = Buckets(self.forward, lengths[-1:] if model.with_memory else lengths, per_token)
+        lengths = lengths[-1:] if model.with_memory else lengths
+        self._run = in_buckets(self.forward, lengths, per_token)
 
     def __call__(self, inputs: Tensors) -> Tensors:
-        """The head's outputs for inputs [U, S, T], T the longest length; see `Buckets`."""
+        """The head's outputs for inputs [U, S, T], T the longest length; see `in_buckets`."""
         return self._run(inputs)
 
     def forward(self, inputs: Tensors) -> Tensors:

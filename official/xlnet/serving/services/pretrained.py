@@ -6,7 +6,7 @@ import tensorflow as tf
 
 from official.xlnet.inference.network.inference_encoder import InferenceEncoder
 from official.xlnet.inference.network.language_model_network import LanguageModelNetwork
-from official.xlnet.inference.network.length_buckets import Buckets
+from official.xlnet.inference.network.length_buckets import in_buckets
 from official.xlnet.modeling.models.xlnet_pretrainer import XLNetPretrainer
 from official.xlnet.modeling.networks import Encoder
 from official.xlnet.serving.services.base import Service, Settings
@@ -63,7 +63,7 @@ class LanguageModelService(Service):
                 "num_tokens": tf.reduce_sum(tf.cast(~is_padding_BT, tf.int32), axis=1),
             }
 
-        self._score = Buckets(score, settings.lengths, ("log_likelihoods", "ids_plus_1"))
+        self._score = in_buckets(score, settings.lengths, ("log_likelihoods", "ids_plus_1"))
 
     def from_texts(self, texts):
         ids = self.tokenizer(texts[self.text_names[0]])
@@ -120,7 +120,7 @@ class EncoderService(Service):
                 "mean": tf.math.divide_no_nan(total_BD, tf.reduce_sum(real_BT1, axis=1)),
             }
 
-        self._embed = Buckets(embed, settings.lengths, ("embeddings", "token_ids"))
+        self._embed = in_buckets(embed, settings.lengths, ("embeddings", "token_ids"))
 
     def from_texts(self, texts):
         columns = [self.tokenizer(texts[name]) for name in self.text_names]
