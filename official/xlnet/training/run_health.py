@@ -161,8 +161,7 @@ def targets_per_window(config: XLNetConfig, data_dir: str) -> dict[str, float]:
       DataError: the data set cannot be read, or does not match the configuration.
     """
     config.model.fit_vocabulary(Manifest.load(data_dir).vocab_size, data_dir)
-    records = Records(data_dir, config)
-    data = records.first_windows(_NUM_WINDOWS).rebatch(_NUM_ROWS)
+    data = Records(data_dir, config).first_windows(_NUM_WINDOWS).rebatch(_NUM_ROWS)
     sections = ObjectiveSections.of(config)
     num_windows, counts = zip(
         *((len(batch["token_ids"]), count_targets(batch, sections)) for batch in data), strict=True

@@ -92,8 +92,7 @@ class FeedForward(ConfiguredLayer):
             inner_BXF = fused(_activate, self.activation, self.dropout)(inner_BXF, seed)
         else:
             inner_BXF = ACTIVATIONS[self.activation](inner_BXF)
-        outer_BXD = product(inner_BXF, kernels[1])
-        return tf.nn.bias_add(outer_BXD, self.outer_bias)
+        return tf.nn.bias_add(product(inner_BXF, kernels[1]), self.outer_bias)
 
 
 def _activate(activation: str, rate: float, x_BXF, seed):

@@ -118,8 +118,7 @@ class OffsetTokenizer(tf.Module):
         if not self._keeps_whitespace:
             keep &= ~self._is_second_quote(points.values, row)
         points = points.with_values(tf.where(is_space, _SPACE, points.values))
-        mask = points.with_values(keep)
-        kept = tf.ragged.boolean_mask(points, mask)
+        kept = tf.ragged.boolean_mask(points, points.with_values(keep))
         kept_position = tf.boolean_mask(position, keep)
         cleaned, source = self._graph.fold.with_source(kept)
         start = tf.gather(kept_position, source)
