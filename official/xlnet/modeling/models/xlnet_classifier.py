@@ -16,7 +16,7 @@ from official.xlnet.configs.validation import (
     require_one_of,
     require_type,
 )
-from official.xlnet.errors import require_config
+from official.xlnet.errors import ConfigError
 from official.xlnet.modeling.heads import create_head
 from official.xlnet.modeling.heads.summary_head import SummaryHead
 from official.xlnet.modeling.models.xlnet_task_model import EncoderWithHead
@@ -82,12 +82,11 @@ class XLNetClassifier(EncoderWithHead):
 
     def call(self, inputs: Any, training: bool | None = None, dropout_seed=None) -> tf.Tensor:
         if tf.convert_to_tensor(tf.nest.flatten(inputs)[0]).dtype == tf.string:
-            require_config(
-                self.preprocessor is not None,
-                "inputs",
-                "token ids, as the model has no preprocessor",
-                "strings; `load_model` makes a model with one",
-            )
+            if self.preprocessor is None:
+                raise ConfigError(
+                    "inputs: expected token ids, as the model has no preprocessor, got strings; "
+                    "`load_model` makes a model with one"
+                )
             inputs = self.preprocessor(inputs)
         return super().call(inputs, training, dropout_seed)["logits"]
 
