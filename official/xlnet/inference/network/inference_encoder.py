@@ -228,8 +228,10 @@ class TaskNetwork(tf.Module):
         Args:
           inputs: `token_ids`, `segment_ids`, `is_padding` and what the head needs besides.
         """
-        vectors_USTD = read_sequences(self._read, inputs, self._with_memory, self._pooled_segments)
+        vectors_USTD = read_sequences(
+            lambda window, _: self._encoder(**window, last_only=self._last_only),
+            inputs,
+            self._with_memory,
+            self._pooled_segments,
+        )
         return self._head(vectors_USTD, inputs)
-
-    def _read(self, window, _):
-        return self._encoder(**window, last_only=self._last_only)
