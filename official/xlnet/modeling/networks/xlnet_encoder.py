@@ -153,11 +153,6 @@ class XLNetEncoder(Encoder):
         """Variables that only pre-training reads: the query stream's first vector."""
         return [self.mask_embedding]
 
-    @tf.autograph.experimental.do_not_convert
-    def __call__(self, *args, **kwargs):
-        """As in Keras, but traced without AutoGraph, which takes half as long."""
-        return super().__call__(*args, **kwargs)
-
     def build(self, input_shape=None):
         self.mask_embedding = self.add_weight(
             "mask_embedding",
