@@ -138,9 +138,9 @@ class TrainableModel(CheckedFit):
 
     def unscaled_gradients(self, gradients: Sequence[tf.Tensor | None]):
         """Gradients of the loss, from the gradients of `scaled_loss`."""
-        if not self.has_loss_scale:
-            return gradients
-        return self.optimizer.get_unscaled_gradients(gradients)
+        return (
+            self.optimizer.get_unscaled_gradients(gradients) if self.has_loss_scale else gradients
+        )
 
     @property
     def has_loss_scale(self) -> bool:
