@@ -164,16 +164,14 @@ class Tokenizer:
         byte_V = np.full(num_pieces, -1)
         byte_V[self._is_byte] = [int(pieces[i][1:-1], 16) for i in np.flatnonzero(self._is_byte)]
         self._continues_character = np.isin(byte_V, _CONTINUATION_BYTES)
-        begins_character = ~self._continues_character
         self.num_characters = np.where(
-            self._is_byte, begins_character, [len(plain(piece)) for piece in pieces]
+            self._is_byte, ~self._continues_character, [len(plain(piece)) for piece in pieces]
         )
         self.is_word_start = np.where(
             self._is_byte, np.isin(byte_V, _FIRST_BYTES_OF_UNSPACED), [*map(_begins_word, pieces)]
         )
-        self.is_start_after_unspaced = np.where(
-            self._is_byte, begins_character, [not continues_word(piece) for piece in pieces]
-        )
+        begins = [not continues_word(piece) for piece in pieces]
+        self.is_start_after_unspaced = np.where(self._is_byte, ~self._continues_character, begins)
         blank = WHITESPACE_PIECES if self.keep_whitespace else ()
         self.ends_unspaced = np.array([ends_unspaced(p) or p in blank for p in pieces])
         self.is_word_start |= np.isin(pieces, blank)
