@@ -32,7 +32,7 @@ def in_buckets(
     # A branch that is not taken must not cost the walk through its operations.
     graphs = tf.function(function, autograph=False, experimental_attributes={"_noinline": True})
 
-    def run(inputs: Tensors) -> Tensors:
+    def run_in_buckets(inputs: Tensors) -> Tensors:
         needed = tf.reduce_sum(tf.cast(~inputs["is_padding"], tf.int32), axis=-1)
         needed_U = tf.reduce_max(needed, axis=list(range(1, needed.shape.rank)))
         length_L = tf.constant(lengths)
@@ -49,7 +49,7 @@ def in_buckets(
             for name in parts[0]
         }
 
-    whole = tf.function(run, autograph=False, reduce_retracing=True)
+    whole = tf.function(run_in_buckets, autograph=False, reduce_retracing=True)
     # As the attribute of a module it would be traced and written once more when that is saved.
     return lambda inputs: whole(inputs)
 
