@@ -146,7 +146,7 @@ def entries() -> dict[str, list[tuple[str, Definition]]]:
     """Returns {section: [(module, definition)]}."""
     found: dict[str, list[tuple[str, Definition]]] = {"official.xlnet": []}
     for name in sorted(set(xlnet.__all__) - {"__version__"}, key=str.lower):
-        found["official.xlnet"].append(find(xlnet._place_of(name), name))
+        found["official.xlnet"].append(find(xlnet._MODULE_OF[name], name))
     for title, names in SECTIONS.items():
         places = [name.rsplit(".", 1) for name in names]
         found[title] = [find(*place) for place in places if place[1] not in xlnet.__all__]

@@ -44,7 +44,7 @@ def growth(lines: dict[str, dict[str, dict[str, float]]]) -> bytes:
 
 
 def time_to_quality(groups: dict[str, Any]) -> bytes:
-    """Held-out loss over wall time, a panel a text, a thin line a run.
+    """Held-out loss over steps, a panel a text, a thin line a run.
 
     Args:
       groups: {text: {"unigram_loss": …, "runs": [{"peer": …, "curve": …}, …]}}.
@@ -54,11 +54,11 @@ def time_to_quality(groups: dict[str, Any]) -> bytes:
     for axes, (text, found) in zip(panels, groups.items(), strict=True):
         labels = dict(_TITLE)  # Each is shown once.
         for run in found["runs"]:
-            (seconds, _, losses), peer = np.transpose(run["curve"]), run["peer"]
+            (steps, losses), peer = np.transpose(run["curve"]), run["peer"]
             options = {"color": _COLOR[peer], "label": labels.pop(peer, None)}
-            axes.plot(seconds, losses, ".-", alpha=0.7, **options)
+            axes.plot(steps, losses, ".-", alpha=0.7, **options)
         axes.axhline(found["unigram_loss"], color="gray", linestyle="--", label="unigrams")
-        _finish(axes, title=text, xlabel="seconds from the start of the process", xlim=(0, None))
+        _finish(axes, title=text, xlabel="training steps", xlim=(0, None))
     panels[0].set_ylabel("held-out loss, nats per target")
     figure.tight_layout()
     return png(figure)

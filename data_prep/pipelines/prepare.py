@@ -25,7 +25,6 @@ from data_prep.records.lane_files import write_lane
 from data_prep.records.token_files import write_token_files
 from data_prep.settings import Settings
 from official.xlnet.configs.experiment import XLNetConfig
-from official.xlnet.files import file_system
 from official.xlnet.files.arguments import checks_arguments
 from official.xlnet.files.locks import only_writer
 from official.xlnet.runtime.cores import num_cores
@@ -132,7 +131,7 @@ def prepare(
 
             return _run_passes(job, functools.partial(run_on_beam, job.work_dir, beam_options))
         paths = [*inputs, *heldout, vocab, output_dir]
-        if any(file_system.scheme_of(path) == "memory" for path in paths):
+        if any(path.lower().startswith("memory://") for path in paths):
             num_workers = 1  # No other process would see the files.
         with LocalWorkers(num_workers or num_cores(), progress) as workers:
             return _run_passes(job, workers.run)

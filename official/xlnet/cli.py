@@ -98,27 +98,24 @@ def main(argv: list[str] | None = None) -> int:
 
 def _main(arguments: list[str]) -> int:
     set_environment_defaults()
-    verbs = _verbs()
-    if not arguments or arguments[0] in (*_HELP, "help"):
-        print(_USAGE.format(verbs=_listing(verbs)), end="")
-        return 0
-    if arguments[0] == "--version":
+    verb, *rest = arguments or _HELP
+    if verb == "--version":
         print(__version__)
         return 0
-    verb, *verb_arguments = arguments
-    group = [known for known in verbs if known.startswith(f"{verb} ")]
+    verbs = _verbs()
+    group = {known: text for known, text in verbs.items() if known.startswith(f"{verb} ")}
+    if verb in (*_HELP, "help") or (group and rest and rest[0] in _HELP):
+        print(_USAGE.format(verbs=_listing(group or verbs)), end="")
+        return 0
     if group:  # A verb of two words.
-        if arguments[1:] and arguments[1] in _HELP:
-            print(_USAGE.format(verbs=_listing({known: verbs[known] for known in group})), end="")
-            return 0
-        verb, verb_arguments = " ".join(arguments[:2]), arguments[2:]
+        verb, rest = " ".join(arguments[:2]), rest[1:]
     if verb not in verbs:
-        known = group or list(verbs)
+        known = group or verbs
         nearest = difflib.get_close_matches(verb, known, n=1, cutoff=_LEAST_SIMILAR)
         hint = f"did you mean {nearest[0]!r}?" if nearest else f"expected one of {', '.join(known)}"
         return _fail(f"xlnet: unknown verb {verb!r}; {hint}")
     try:
-        return _run(verb, verb_arguments)
+        return _run(verb, rest)
     except KeyboardInterrupt as error:
         return _fail(f"xlnet {verb}: {str(error) or 'interrupted'}", EXIT_INTERRUPTED)
     except Exception as error:
@@ -128,8 +125,7 @@ def _main(arguments: list[str]) -> int:
         if message is None:
             print(printable(traceback.format_exc()), file=sys.stderr)
             return EXIT_BUG
-        status = error.exit_status if isinstance(error, XLNetError) else EXIT_WRONG_INPUT
-        return _fail(f"xlnet {verb}: {message}", status)
+        return _fail(f"xlnet {verb}: {message}", getattr(error, "exit_status", EXIT_WRONG_INPUT))
 
 
 def set_environment_defaults() -> None:
@@ -151,7 +147,9 @@ def set_environment_defaults() -> None:
 
 
 def _run(verb: str, arguments: list[str]) -> int:
-    _check_arguments(arguments)
+    for argument in arguments:  # What no file and no library takes.
+        if "\0" in argument or mended(argument) != argument:
+            raise flags.Error(f"expected arguments in UTF-8, got {argument!r}")
     module = load_verb(verb)
     if any(argument in _HELP for argument in arguments):
         print(f"usage: xlnet {verb} [--flag=value ...]\n\n{module.__doc__}")
@@ -160,8 +158,7 @@ def _run(verb: str, arguments: list[str]) -> int:
         return 0
     module.FLAGS.unparse_flags()
     rest = module.FLAGS([f"xlnet {verb}", *arguments])[1:]
-    _check_numbers(module.FLAGS)
-    _expand_home(module.FLAGS)
+    _check_values(module.FLAGS)
     _set_verbosity(module.FLAGS.verbosity)
     if rest and not getattr(module, "TAKES_ARGUMENTS", False):
         raise flags.Error(f"unexpected argument {rest[0]!r}; flags are written --name=value")
@@ -217,40 +214,29 @@ def import_extension(name: str) -> None:
         ) from None
 
 
-def _check_arguments(arguments: list[str]) -> None:
-    """Raises `flags.Error` for text that no file and no library takes."""
-    for argument in arguments:
-        if "\0" in argument or mended(argument) != argument:
-            raise flags.Error(f"expected arguments in UTF-8, got {argument!r}")
+def _check_values(values: flags.FlagValues) -> None:
+    """Checks numbers; puts the home directory in place of `~` in paths.
 
+    Shells leave `~` as it is in `--output=~/runs`.
 
-def _check_numbers(values: flags.FlagValues) -> None:
-    """Raises `flags.Error` for NaN, infinities and integers of more than 64 bits."""
+    Raises:
+      flags.Error: a number is NaN, infinite or an integer of more than 64 bits.
+    """
     for name, value in values.flag_values_dict().items():
         if isinstance(value, int | float) and not abs(value) < 2**63:
             raise flags.Error(f"--{name}: expected a finite number of at most 64 bits, got {value}")
-
-
-def _expand_home(values: flags.FlagValues) -> None:
-    """Puts the home directory in place of `~`, which shells leave as it is in `--output=~/runs`."""
-    for name in commands.PATHS & values.flag_values_dict().keys():
-        value = values[name].value
-        if isinstance(value, list):
-            values[name].value = [os.path.expanduser(path) for path in value]
-        elif value is not None:
+        if name in commands.PATHS and isinstance(value, list):
+            values[name].value = [*map(os.path.expanduser, value)]
+        elif name in commands.PATHS and value is not None:
             values[name].value = os.path.expanduser(value)
 
 
 def _listing(verbs: dict[str, str]) -> str:
     """The verbs by group, each with the first line of its docstring and its example."""
-    groups = {
-        title: [verb for word in words for verb in verbs if verb.split()[0] == word]
-        for title, words in _GROUPS.items()
-    }
-    grouped = {verb for members in groups.values() for verb in members}
-    groups["Others"] = [verb for verb in verbs if verb not in grouped]
+    others = sorted({verb.split()[0] for verb in verbs} - {*sum(_GROUPS.values(), ())})
     lines = []
-    for title, members in groups.items():
+    for title, words in {**_GROUPS, "Others": others}.items():
+        members = [verb for word in words for verb in verbs if verb.split()[0] == word]
         lines += ["", f"{title}:"] if members else []
         for verb in members:
             docstring, _, example = verbs[verb].partition(_EXAMPLE)
@@ -271,38 +257,35 @@ def _verbs() -> dict[str, str]:
 
 
 def _user_message(error: Exception) -> str | None:
-    """One-line message for invalid input or a disk error; None for an internal error."""
+    """Message for invalid input or a disk error; None for an internal error."""
     if isinstance(error, flags.Error):
         missing = re.match(r"flag --\w+=None: Flag (--\w+) must have a value", str(error))
-        return f"{missing[1]} is required" if missing else _one_line(str(error))
+        return f"{missing[1]} is required" if missing else str(error)
     if isinstance(error, OSError):
         # Copying names both files, and fails at the second one.
         name = error.filename2 or error.filename
         where = f": {name!r}" if name else ""
         if "No usable temporary directory" in str(error):
             where = "; set TMPDIR to a directory that can be written to"
-        return _one_line(f"{error.strerror or error}{where}")
+        return f"{error.strerror or error}{where}"
     if isinstance(error, XLNetError):
-        return _one_line(str(error))
+        return str(error)
     if isinstance(error, MemoryError):
-        return _one_line(f"out of memory; use a smaller model, batch or input {error}")
-    if type(error).__module__.startswith("tensorflow."):
-        return _tensorflow_message(error)
-    return None
+        return f"out of memory; use a smaller model, batch or input {error}"
+    is_of_tensorflow = type(error).__module__.startswith("tensorflow.")
+    return _tensorflow_message(error) if is_of_tensorflow else None
 
 
 def _tensorflow_message(error: Any) -> str | None:
-    """One-line message for a disk or memory error of TensorFlow; None for any other of its errors.
+    """Message for a disk or memory error of TensorFlow; None for any other of its errors.
 
     TensorFlow reports errors of the operating system by their message only, behind the file.
     """
     text = re.sub(r"{{.*?}}", "", getattr(error, "message", str(error)))
-    for code in _DISK_ERRORS:
-        reason = os.strerror(code)
-        match = re.search(rf"(.*?);? ?{re.escape(reason)}", text, re.IGNORECASE)
-        if match:
+    for reason in map(os.strerror, _DISK_ERRORS):
+        if match := re.search(rf"(.*?);? ?{re.escape(reason)}", text, re.IGNORECASE):
             name = match[1].strip()
-            return _one_line(f"{reason}: {name!r}" if name else reason)
+            return f"{reason}: {name!r}" if name else reason
     if type(error).__name__ == "ResourceExhaustedError":
         shape = re.search(r"shape ?\[[\d, ]*\]", text)
         what = f" for an array of {shape[0]}" if shape else ""
@@ -320,14 +303,11 @@ class _Printable(absl_logging.PythonFormatter):
         return printable(super().format(record))
 
 
-def _one_line(text: str) -> str:
-    line = " ".join(text.split())
-    half = _MAX_MESSAGE_CHARS // 2
-    return line if len(line) <= _MAX_MESSAGE_CHARS else f"{line[:half]} … {line[-half:]}"
-
-
 def _fail(message: str, status: int = EXIT_WRONG_INPUT) -> int:
-    print(printable(message), file=sys.stderr)
+    """Prints a message as one line, whose middle is left out if it is too long."""
+    line, half = " ".join(message.split()), _MAX_MESSAGE_CHARS // 2
+    short = line if len(line) <= _MAX_MESSAGE_CHARS else f"{line[:half]} … {line[-half:]}"
+    print(printable(short), file=sys.stderr)
     return status
 
 

@@ -18,7 +18,8 @@ from official.xlnet.checkpoints.model_directory import load_encoder
 from official.xlnet.data.examples import TextExample
 from official.xlnet.errors import PreemptedError
 from official.xlnet.inference.task_prediction import load_task, predict_examples
-from official.xlnet.runtime.history import HistoryWriter, read_history
+from official.xlnet.runtime.history import read_history
+from official.xlnet.runtime.metrics_log import RunLog
 from tests.helpers.task_corpora import labelled, sentence, task_config, write_table
 from tests.helpers.world import TASK_SETTINGS, command
 
@@ -74,12 +75,12 @@ def test_every_kind_of_task_from_file_to_predictions(kind, names, world, tmp_pat
 def test_an_interrupted_run_continues_as_if_nothing_had_been(
     world, interrupts, tmp_path, monkeypatch, capfd
 ):
-    write, model = HistoryWriter.write, world.task("classification").model
+    write, model = RunLog.history, world.task("classification").model
     ends = {33, 40, 47}
 
-    def interrupted(self, **figures):
-        write(self, **figures)
-        if (step := figures["step"]) in ends:
+    def interrupted(self, step, loss):
+        write(self, step, loss)
+        if step in ends:
             ends.remove(step)
             if step == 33:
                 raise KeyboardInterrupt
@@ -87,7 +88,7 @@ def test_an_interrupted_run_continues_as_if_nothing_had_been(
 
     output = str(tmp_path / "model")
     flags = ["finetune", *world.finetune_flags("classification"), f"--output={output}"]
-    monkeypatch.setattr(HistoryWriter, "write", interrupted)
+    monkeypatch.setattr(RunLog, "history", interrupted)
     assert cli.main(flags) == cli.EXIT_INTERRUPTED
     assert len(read_history(output)) == 33
     assert cli.main(flags) == cli.EXIT_INTERRUPTED

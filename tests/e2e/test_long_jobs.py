@@ -82,7 +82,7 @@ def test_each_checkpoint_is_evaluated_as_it_comes(world, tmp_path, monkeypatch):
     """The run goes on while the other job waits; here, whenever it does."""
     flags = {"config": world.config, "data": world.data, "model_dir": tmp_path / "model"}
     settings = ["--set=num_steps=9", "--set=warmup_steps=0"]
-    steps = iter([4, 7, 9])
+    steps = iter([4, 9])
 
     def go_on(_):
         command("pretrain", *settings, f"--steps={next(steps)}", **flags)
@@ -102,5 +102,5 @@ def test_each_checkpoint_is_evaluated_as_it_comes(world, tmp_path, monkeypatch):
         for value in event.summary.value
         if value.tag == "loss"
     }
-    assert [*losses] == [4, 7, 9]
+    assert [*losses] == [4, 9]
     np.testing.assert_allclose(losses[9], last["loss"], rtol=1e-6)

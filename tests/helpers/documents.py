@@ -3,6 +3,8 @@
 A block is what stands between ```LANGUAGE and ```. Every block says its language; `sh` and `python`
 blocks are run, at a tiny scale, in the order of the document. A block after a line
 `<!-- test: parse -->` is only checked: what it needs, or its time, is not to be had in a test.
+
+`rendered` is what a browser makes of a page.
 """
 
 import dataclasses
@@ -10,10 +12,15 @@ import functools
 import pathlib
 import re
 import shlex
+import shutil
+import subprocess
 import textwrap
+
+import pytest
 
 ROOT = pathlib.Path(__file__).parents[2]
 DOCUMENTS = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").glob("*.md"))]
+BROWSERS = ("chromium", "chromium-browser", "google-chrome", "chrome")
 LANGUAGES = ("sh", "python", "text", "yaml", "json", "proto")
 _FENCE = re.compile(r"^(\s*)```(.*)$")
 
@@ -61,3 +68,20 @@ def commands(block: Block) -> list[list[str]]:
     joined = block.code.replace("\\\n", " ")
     split = (shlex.split(line, comments=True) for line in joined.splitlines())
     return [words for words in split if words]
+
+
+def rendered(page, path):
+    """The elements of a page after its scripts have run, as HTML; skips without a browser.
+
+    Args:
+      page: the HTML.
+      path: the file to write it to.
+    """
+    browser = next(filter(None, map(shutil.which, BROWSERS)), None)
+    if browser is None:
+        pytest.skip("no browser is installed")
+    path.write_text(page, encoding="utf-8")
+    options = ["--headless", "--no-sandbox", "--disable-gpu", "--virtual-time-budget=2000"]
+    command = [browser, *options, "--dump-dom", path.as_uri()]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=True)
+    return done.stdout

@@ -24,51 +24,47 @@ pytestmark = pytest.mark.slow
 WITH_PIPELINE = (*PREDICTED, "encoder", "token_classification")
 
 
-@pytest.fixture(scope="module", params=PYTHONS)
-def compared(request, world, tmp_path_factory):
-    """(what the programs wrote, differences)"""
-    if not os.path.isfile(PYTHONS[request.param]):
+@pytest.mark.parametrize("version", PYTHONS)
+def test_folders_there_and_here(version, world, tmp_path, caplog):
+    """Ids, segments, padding, weights and heads; `pipeline` and `predict` by their defaults."""
+    if not os.path.isfile(PYTHONS[version]):
         pytest.skip("XLNET_HF4_PYTHON names no interpreter")
-    folder = tmp_path_factory.mktemp("folders")
-    return folder, dict(compare(request.param, folder, world.vocab))
+    differences = dict(compare(version, tmp_path, world.vocab))
+    expected = {(kind, way, "model") for kind in TEXTS for way in DIRECTIONS}
+    expected |= {(kind, way, "pipeline") for kind in WITH_PIPELINE for way in DIRECTIONS}
+    assert differences.keys() == expected and {call for *_, call in expected} == {*CALLS}
+    assert {cell: value for cell, value in differences.items() if not value < 1e-4} == {}
+    caplog.clear()
+    for kind in TEXTS:
+        xlnet.load_config(f"{tmp_path}/theirs/{kind}")
+    assert [r.getMessage() for r in caplog.records if "does not use" in r.getMessage()] == []
+    _check_ours_there(tmp_path)
+    _check_simple_answers(tmp_path)
 
 
 def answers(folder, name):
     return json.loads((folder / name / "answer.json").read_text())
 
 
-def test_every_difference_is_small(compared):
-    """Ids, segments, padding, weights and heads; `pipeline` and `predict` by their defaults."""
-    expected = {(kind, way, "model") for kind in TEXTS for way in DIRECTIONS}
-    expected |= {(kind, way, "pipeline") for kind in WITH_PIPELINE for way in DIRECTIONS}
-    assert compared[1].keys() == expected and {call for *_, call in expected} == {*CALLS}
-    assert {cell: value for cell, value in compared[1].items() if not value < 1e-4} == {}
-
-
-def test_nothing_that_hf_writes_by_default_is_unknown(compared, caplog):
-    for kind in TEXTS:
-        xlnet.load_config(f"{compared[0]}/theirs/{kind}")
-    assert [r.getMessage() for r in caplog.records if "does not use" in r.getMessage()] == []
-
-
-def test_ours_there(compared):
+def _check_ours_there(folder):
     """Nothing is missing or unexpected, and labels have their names."""
-    found = answers(compared[0], "read")
+    found = answers(folder, "read")
     assert found.keys() == TEXTS.keys() and not any(x["info"] for x in found.values())
     for kind in ("classification", "pairs", "multi_label", "token_classification"):
         assert found[kind]["labels"] == ["bad", "fair", "good"]
 
 
-def test_simple_answers(compared):
+def _check_simple_answers(folder):
     """The best span of all pairs of what HF's logits say of the paragraph, with CLS beside it."""
-    folder = compared[0] / "theirs"
-    tokenizer = xlnet.load_tokenizer(f"{folder}/simple_answers")
+    tokenizer = xlnet.load_tokenizer(f"{folder}/theirs/simple_answers")
     rows = [
         {"id": str(n), "question": question, "context": context}
         for n, (context, question) in enumerate(zip(*TEXTS["simple_answers"], strict=True))
     ]
-    found = xlnet.predict(f"{folder}/simple_answers", [QuestionExample(**row) for row in rows])
-    logits = answers(compared[0], "theirs")["simple_answers"]["spans"]
+    found = xlnet.predict(
+        f"{folder}/theirs/simple_answers", [QuestionExample(**row) for row in rows]
+    )
+    logits = answers(folder, "theirs")["simple_answers"]["spans"]
     for row, starts, ends, answer in zip(rows, *logits, found, strict=True):
         ids, places = tokenizer.encode_with_offsets(row["context"])
         length = len(ids) + len(tokenizer.encode(row["question"])) + 3

@@ -1,1 +1,1 @@
-"""Held-out loss over wall time, from the start of the process, beside other implementations."""
+"""Held-out loss over training steps, beside other implementations."""

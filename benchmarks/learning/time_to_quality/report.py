@@ -18,8 +18,9 @@ from benchmarks.harness.tables import (
 )
 from benchmarks.learning.time_to_quality.runs import Run
 
-_KEY = ("recipe", "text", "peer", "seed", "num_steps", "rate", "limit", "settings", "is_timed")
-_TITLE = {"ours": "ours", "hf": "HF", "tfm": "tf-models-official"}
+_KEY = ("recipe", "text", "peer", "seed", "num_steps", "rate", "settings")
+_RECIPE = "the recipe"
+_TITLE = {"hf": "HF", "tfm": "tf-models-official"}
 
 
 def has(path: str, run: Run) -> bool:
@@ -33,7 +34,7 @@ def add(path: str, run: Run, result: dict[str, Any]) -> None:
 
 
 def write(results: str, document: str) -> None:
-    """Writes the tables of the document: timed runs, and trials, which are compared at steps.
+    """Writes the table of the document.
 
     Raises:
       ValueError: rows of one text have different held-out text, so their losses do not compare.
@@ -46,40 +47,25 @@ def write(results: str, document: str) -> None:
                 f"{results}: expected one loss of unigrams for {recipe}, {text}, got {unigrams}; "
                 "rows of an earlier way of holding text out need another name of the text"
             )
-    for name, is_timed, table_of in (("time", True, table), ("trials", False, trials_table)):
-        chosen = [row for row in rows if row["is_timed"] == is_timed]
-        if chosen:
-            fill_table(document, name, table_of(chosen))
+    fill_table(document, "steps", table(rows))
 
 
 def table(rows: list[Row]) -> str:
-    """A table of the runs of each text, seeds together, HF and tf-models-official at their best."""
-    lines = [["recipe", "text", "", "seeds", "steps", "wall time, s", "held-out loss"]]
+    """A table of what differs from today's recipe, and of losses at three points of each run.
+
+    Runs that differ in the seed only share a line. The best at a number of steps is first.
+    """
+    titles = ["recipe", "text", "steps", "", "seeds", "after a sixth", "after half", "at the end"]
+    lines = [titles]
     for (recipe, text), of_text in _by_text(rows).items():
         unigram = f"{of_text[0]['unigram_loss']:.3f}"
-        lines.append([recipe, text, "unigram baseline", "", "", "", unigram])
-        lines += [[recipe, text, *_cells(runs)] for runs in groups(of_text)]
-    return markdown_table(lines)
-
-
-def trials_table(rows: list[Row]) -> str:
-    """A table of trials: what differs from today's recipe, and losses at three points of the run.
-
-    Runs that differ in the seed only share a line. The best of a text is first.
-    """
-    trials: dict[tuple, list[Row]] = {}
-    for row in rows:
-        # How many micro-batches run side by side says nothing about what is learned.
-        changes = [x for x in _changes(row) if not x.startswith("training.parallel_slices=")]
-        trial = (row["recipe"], row["text"], row["num_steps"], " ".join(changes) or "the recipe")
-        trials.setdefault(trial, []).append(row)
-    titles = ["recipe", "text", "steps", "settings", "seeds"]
-    lines = [[*titles, "after a sixth", "after half", "at the end"]]
-    best_first = sorted(trials.items(), key=lambda item: (*item[0][:3], _mean(item[1], "loss")))
-    for trial, runs in best_first:
-        curves = np.array([[loss for _, _, loss in row["curve"]] for row in runs]).mean(axis=0)
-        points = curves[0], curves[len(curves) // 2 - 1], curves[-1]
-        lines.append([*map(str, trial), str(len(runs)), *(f"{loss:.3f}" for loss in points)])
+        lines.append([recipe, text, "", "unigram baseline", "", "", "", unigram])
+        for runs in groups(of_text):
+            curves = np.array([[loss for _, loss in row["curve"]] for row in runs]).mean(axis=0)
+            points = [f"{curves[0]:.3f}", f"{curves[len(curves) // 2 - 1]:.3f}"]
+            steps, seeds = str(runs[0]["num_steps"]), str(len(runs))
+            points.append(mean_and_spread([row["loss"] for row in runs]))
+            lines.append([recipe, text, steps, _title(runs[0]), seeds, *points])
     return markdown_table(lines)
 
 
@@ -104,56 +90,47 @@ def _today(recipe: str) -> dict[str, Any]:
 
 
 def groups(rows: list[Row]) -> list[list[Row]]:
-    """Runs that differ in the seed only; of a peer with several rates, those of the best rate."""
+    """Runs that differ in the seed only, by steps and the best first; a peer's at its best rate."""
     grouped: dict[tuple, list[Row]] = {}
     for row in rows:
-        grouped.setdefault(key_of(row, [name for name in _KEY if name != "seed"]), []).append(row)
+        grouped.setdefault((row["peer"], row["num_steps"], _title(row)), []).append(row)
     best: dict[object, list[Row]] = {}
     for key, runs in grouped.items():
-        first = runs[0]
-        name = key if first["peer"] == "ours" else (first["peer"], first["limit"])
-        best[name] = min(best.get(name, runs), runs, key=lambda runs: _mean(runs, "loss"))
-    order = list(_TITLE)
-    return sorted(
-        best.values(), key=lambda runs: (order.index(runs[0]["peer"]), runs[0]["num_steps"])
-    )
+        name = key if key[0] == "ours" else key[:2]
+        best[name] = min(best.get(name, runs), runs, key=_loss)
+    return sorted(best.values(), key=lambda runs: (runs[0]["num_steps"], _loss(runs)))
 
 
 def shown(rows: list[Row]) -> dict[str, Any]:
-    """{text: the loss of its unigrams, and the curve of each run that the table is about}."""
-    timed = [row for row in rows if row["is_timed"]]
+    """{text: the loss of its unigrams, and the curves of the recipe and of peers}."""
     return {
         f"{recipe}, {text}": {
             "unigram_loss": of_text[0]["unigram_loss"],
             "runs": [
                 {name: row[name] for name in ("peer", "curve")}
                 for runs in groups(of_text)
+                if runs[0]["peer"] != "ours" or _title(runs[0]) == _RECIPE
                 for row in runs
             ],
         }
-        for (recipe, text), of_text in _by_text(timed).items()
+        for (recipe, text), of_text in _by_text(rows).items()
     }
 
 
-def _cells(runs: list[Row]) -> list[str]:
-    first = runs[0]
-    details = _changes(first) if first["peer"] == "ours" else [f"rate {first['rate']:g}"]
-    return [
-        ", ".join([_TITLE[first["peer"]], *details]),
-        str(len(runs)),
-        f"{_mean(runs, 'steps'):.0f}",
-        f"{_mean(runs, 'seconds'):.0f}",
-        mean_and_spread([row["loss"] for row in runs]),
-    ]
+def _title(row: Row) -> str:
+    if row["peer"] != "ours":
+        return f"{_TITLE[row['peer']]}, rate {row['rate']:g}"
+    # How many micro-batches run side by side says nothing about what is learned.
+    changes = [x for x in _changes(row) if not x.startswith("training.parallel_slices=")]
+    return " ".join(changes) or _RECIPE
 
 
-def _mean(runs: list[Row], name: str) -> float:
-    return float(np.mean([row[name] for row in runs]))
+def _loss(runs: list[Row]) -> float:
+    return float(np.mean([row["loss"] for row in runs]))
 
 
 def _fields(run: Run) -> dict[str, Any]:
     return {
         **{"recipe": run.recipe, "text": run.text, "peer": run.peer, "seed": run.seed},
-        **{"num_steps": run.steps, "rate": run.rate, "limit": run.seconds},
-        **{"is_timed": run.is_timed, "settings": run.settings},
+        **{"num_steps": run.steps, "rate": run.rate, "settings": run.settings},
     }

@@ -6,18 +6,18 @@ import dataclasses
 import glob
 import json
 import os
+import pathlib
 import re
 import shutil
 import subprocess
 import sys
 import tempfile
-import time
 import zlib
 from typing import Any
 
 import numpy as np
 
-from official.xlnet.files.json_files import read_json, write_json
+from official.xlnet.files.json_files import read_json
 
 VOCAB_SIZES = {"tiny": 4000, "small": 8000}  # Of each recipe.
 WINDOWS = "windows.npy"
@@ -28,9 +28,8 @@ EVALUATION: dict[str, Any] = {
     "target_unit": "word",
     "max_span": 5,
 }
-_DONE = "done.json"
-_OUR_CHECKPOINTS = 6  # Of a run of ours, evenly spaced; peers save by time.
-PEER_CHECKPOINTS = 10
+NUM_CHECKPOINTS = 6  # Of a run, evenly spaced.
+_DONE = "done"
 _OF_THE_RUN = ("num_steps", "checkpoint_steps", "keep_checkpoints", "seed")
 _PEERS = "benchmarks.learning.time_to_quality.peers"
 
@@ -43,12 +42,10 @@ class Run:
       text: name of the text.
       peer: `ours`, `hf` or `tfm` (tf-models-official).
       seed: random seed.
-      steps: number of steps, for ours, over which the learning rate is scheduled.
-      rate: peak learning rate, for peers, which decays over `seconds`.
-      seconds: wall time of a peer's run, from the start of its process.
+      steps: number of steps, over which the learning rate is scheduled.
+      rate: peak learning rate, for peers.
       overrides: `key=value` overrides of our recipe.
       recipe: name of the recipe, whose shape peers have, too.
-      is_timed: whether the machine does nothing else; other runs are compared at their steps.
     """
 
     text: str
@@ -56,10 +53,8 @@ class Run:
     seed: int
     steps: int = 0
     rate: float = 0.0
-    seconds: float = 0.0
     overrides: tuple[str, ...] = ()
     recipe: str = "tiny"
-    is_timed: bool = True
 
     @property
     def settings(self) -> dict[str, Any]:
@@ -83,11 +78,12 @@ class Run:
     @property
     def name(self) -> str:
         """Name of the run's directory."""
-        parts = [f"{self.rate:g}-{self.seconds:g}s"]
+        parts = [f"{self.rate:g}"]
         if self.peer == "ours":
             settings = json.dumps(self.settings, sort_keys=True).encode()
-            parts = [f"{self.steps}steps", *self.overrides, f"{zlib.crc32(settings):08x}"]
-        return re.sub(r"[^\w.=-]", "_", "-".join([self.peer, *parts, f"seed{self.seed}"]))
+            parts = [*self.overrides, f"{zlib.crc32(settings):08x}"]
+        parts = [self.peer, f"{self.steps}steps", *parts, f"seed{self.seed}"]
+        return re.sub(r"[^\w.=-]", "_", "-".join(parts))
 
     def directory(self, output: str) -> str:
         """Directory of its text in that of all runs."""
@@ -133,22 +129,18 @@ def is_trained(run: Run, directory: str) -> bool:
 
 
 def train(run: Run, directory: str) -> None:
-    """Runs a process that trains, and notes when it started.
-
-    A run that was interrupted starts anew: its clock cannot be resumed.
+    """Runs a process that trains.
 
     Args:
-      run: the run.
+      run: the run. One of ours that was interrupted goes on.
       directory: directory of the text, see `prepare_data`.
     """
     output = os.path.join(directory, run.name)
-    shutil.rmtree(output, ignore_errors=True)
-    os.makedirs(output)
+    os.makedirs(output, exist_ok=True)
     command = _our_command if run.peer == "ours" else _peer_command
     words = [sys.executable, "-m", *command(run, directory, output)]
-    start = time.time()
     subprocess.run(words, check=True, stdout=sys.stderr)
-    write_json(os.path.join(output, _DONE), {"start": start})
+    pathlib.Path(output, _DONE).touch()
 
 
 def evaluate_checkpoints(run: Run, directory: str) -> dict[str, Any]:
@@ -159,25 +151,15 @@ def evaluate_checkpoints(run: Run, directory: str) -> dict[str, Any]:
       directory: directory of the text.
 
     Returns:
-      A dictionary of `curve`, a list of [seconds, step, loss] for each checkpoint, where seconds
-      are those from the start of the process until the checkpoint was complete; of `seconds`,
-      `steps` and `loss` of the last one; and of `unigram_loss`.
+      A dictionary of `curve`, a list of [step, loss] for each checkpoint, of `loss`, that of the
+      last one, and of `unigram_loss`.
     """
-    output = os.path.join(directory, run.name)
-    done = read_json(os.path.join(output, _DONE))
     curve, metrics = [], {}
-    for step, path in sorted(_checkpoints(run, output).items()):
+    for step, path in sorted(_checkpoints(run, os.path.join(directory, run.name)).items()):
         metrics = _metrics(run, path, step, directory)
-        # A peer that evaluates itself says when it made the checkpoint.
-        seconds = metrics.get("seconds", os.path.getmtime(path) - done["start"])
-        curve.append([round(seconds, 1), step, round(metrics["loss"], 4)])
-    return {
-        "seconds": curve[-1][0],
-        "steps": curve[-1][1],
-        "loss": curve[-1][2],
-        "unigram_loss": round(metrics["unigram_loss"], 4),
-        "curve": curve,
-    }
+        curve.append([step, round(metrics["loss"], 4)])
+    unigram_loss = round(metrics["unigram_loss"], 4)
+    return {"loss": curve[-1][1], "unigram_loss": unigram_loss, "curve": curve}
 
 
 def _our_command(run: Run, directory: str, output: str) -> list[str]:
@@ -190,8 +172,8 @@ def _our_command(run: Run, directory: str, output: str) -> list[str]:
         *run.overrides,
         f"training.num_steps={run.steps}",
         f"training.seed={run.seed}",
-        f"training.checkpoint_steps={-(-run.steps // _OUR_CHECKPOINTS)}",
-        f"training.keep_checkpoints={_OUR_CHECKPOINTS + 1}",
+        f"training.checkpoint_steps={-(-run.steps // NUM_CHECKPOINTS)}",
+        f"training.keep_checkpoints={NUM_CHECKPOINTS + 1}",
     ]
     return [
         *("official.xlnet.cli", "pretrain", f"--config={config_of(run.recipe)}"),
@@ -207,7 +189,7 @@ def _peer_command(run: Run, directory: str, output: str) -> list[str]:
         f"--windows={os.path.join(directory, WINDOWS)}",
         f"--vocab={os.path.join(directory, 'vocab', 'spiece.model')}",
         f"--data={os.path.join(directory, 'data')}",
-        *(f"--rate={run.rate}", f"--seconds={run.seconds}", f"--seed={run.seed}"),
+        *(f"--rate={run.rate}", f"--steps={run.steps}", f"--seed={run.seed}"),
     ]
 
 

@@ -18,7 +18,7 @@ from matplotlib.ticker import MaxNLocator
 from official.xlnet.analysis.attention_patterns import find_patterns
 from official.xlnet.checkpoints.any_format import load_tokenizer
 from official.xlnet.checkpoints.model_directory import load_encoder
-from official.xlnet.errors import ConfigError, DataError
+from official.xlnet.errors import ConfigError, DataError, require_config
 from official.xlnet.files.arguments import checks_arguments
 from official.xlnet.modeling.networks.encoder import Encoder
 from official.xlnet.modeling.networks.xlnet_encoder import XLNetEncoder
@@ -57,21 +57,23 @@ class AttentionMaps(Shown):
         gallery = find_patterns(self.weights)
         layers = layers or range(self.weights.shape[0])
         heads = heads or range(self.weights.shape[1])
-        maps = [(f"layer {i}, head {n}", i, n) for i in layers for n in heads]
         columns = max(len(heads), _LEAST_COLUMNS)
         rows = len(layers) + math.ceil(len(gallery) / columns)
         figure = new_figure(_CELL_INCHES * columns, _CELL_INCHES * 1.15 * rows)
-        grid = figure.subplots(rows, columns, squeeze=False)
-        for axes in grid.flat:
+        maps = [
+            (columns * row + column, "", i, n)
+            for row, i in enumerate(layers)
+            for column, n in enumerate(heads)
+        ]
+        for place, found in enumerate(gallery, start=columns * len(layers)):
+            name = f"{found.pattern} {found.strength:.2f}\n"
+            maps.append((place, name, found.layer, found.head))
+        for place, name, layer, head in maps:
+            axes = figure.add_subplot(rows, columns, place + 1)
             axes.set_axis_off()
-        places = [*grid[: len(layers), : len(heads)].flat, *grid[len(layers) :].flat]
-        for found in gallery:
-            title = f"{found.pattern} {found.strength:.2f}\nlayer {found.layer}, head {found.head}"
-            maps.append((title, found.layer, found.head))
-        for axes, (title, layer, head) in zip(places, maps, strict=False):
             weights_TT = np.sqrt(self.weights[layer, head])
             axes.imshow(weights_TT, cmap=_COLORS, vmin=0.0, interpolation="nearest")
-            axes.set_title(title, fontsize=8)
+            axes.set_title(f"{name}layer {layer}, head {head}", fontsize=8)
         figure.tight_layout()
         return figure
 
@@ -109,68 +111,40 @@ def attention_maps(
         model, tokenizer = load_encoder(model), load_tokenizer(model)
     if tokenizer is None:
         raise ConfigError("tokenizer: expected the tokenizer of the encoder, got None")
-    inputs = pack_text(tokenizer, text, max_tokens, text_pair)
-    outputs = read_text(model, inputs, return_attention_scores=True)
-    weights_LNTT = outputs["attention_scores"][:, 0].numpy()
-    return AttentionMaps(pieces_of(tokenizer, inputs), weights_LNTT)
-
-
-def load_xlnet(model_dir: str) -> XLNetEncoder:
-    """Loads the encoder of a model whose network is XLNet's.
-
-    Raises:
-      ConfigError: the network is another one, which cannot be looked into.
-    """
-    encoder = load_encoder(model_dir)
-    if not isinstance(encoder, XLNetEncoder):
-        network = encoder.config.model.network
-        raise ConfigError(f"model.network: expected xlnet to inspect a text, got {network}")
-    return encoder
+    texts = [text] if text_pair is None else [text, text_pair]
+    pieces, outputs = read_text(model, tokenizer, texts, max_tokens, return_attention_scores=True)
+    return AttentionMaps(pieces, outputs["attention_scores"][:, 0].numpy())
 
 
 def read_text(
-    encoder: Encoder, inputs: dict[str, np.ndarray], **wanted: bool
-) -> dict[str, tf.Tensor]:
-    """Outputs of the encoder: with attention to both sides, or to the left for a causal model.
+    encoder: Encoder, tokenizer: Tokenizer, texts: list[str], max_tokens: int, **wanted: bool
+) -> tuple[list[str], dict[str, tf.Tensor]]:
+    """Reads a text, with attention to both sides, or to the left for a causal model.
 
     Args:
       encoder: the encoder.
-      inputs: what `pack_text` returns.
+      tokenizer: its tokenizer.
+      texts: the text, or two texts, each a segment of its own.
+      max_tokens: maximum number of tokens; longer texts are truncated.
       **wanted: `return_…` arguments of the encoder.
-    """
-    order = {}
-    if encoder.config.reads_left_to_right:
-        order["order"] = causal_order(*inputs["token_ids"].shape)
-    return encoder({**inputs, **order}, **wanted)
 
-
-def pack_text(
-    tokenizer: Tokenizer, text: str, max_tokens: int, text_pair: str | None
-) -> dict[str, np.ndarray]:
-    """The inputs `token_ids` and `segment_ids` of the encoder for one text, int32 [1, T].
-
-    Args:
-      tokenizer: the tokenizer.
-      text: see `attention_maps`, also for the arguments that follow.
-      max_tokens: maximum number of tokens.
-      text_pair: a second text, or None.
+    Returns:
+      The word pieces, and the outputs of the encoder for a batch of size 1.
 
     Raises:
       DataError: the text is empty.
     """
-    texts = [text] if text_pair is None else [text, text_pair]
     ids = [tokenizer.encode(part) for part in texts]
     for part, part_ids in zip(texts, ids, strict=True):
         if not part_ids:
             raise DataError(f"expected a text, got {part!r}")
     length = min(sum(map(len, ids)), max_tokens) + len(ids) + 1
     packed = pack_columns([[part] for part in ids], length)
-    return {name: packed[name] for name in ("token_ids", "segment_ids")}
-
-
-def pieces_of(tokenizer: Tokenizer, inputs: dict[str, np.ndarray]) -> list[str]:
-    """The word pieces of what `pack_text` returns."""
-    return [tokenizer.id_to_piece(int(i)) for i in inputs["token_ids"][0]]
+    inputs = {name: packed[name] for name in ("token_ids", "segment_ids")}
+    if encoder.config.reads_left_to_right:
+        inputs["order"] = causal_order(1, length)
+    pieces = [tokenizer.id_to_piece(int(i)) for i in packed["token_ids"][0]]
+    return pieces, encoder(inputs, **wanted)
 
 
 @dataclasses.dataclass(frozen=True, repr=False)
@@ -217,7 +191,9 @@ def token_steps(
       >>> token_steps("runs/universal/model", "The cat sat.").num_steps
       array([2, 4, 3, 1, 1, 2], dtype=int32)
     """
-    tokenizer, encoder = load_tokenizer(model_dir), load_xlnet(model_dir)
-    inputs = pack_text(tokenizer, text, max_tokens, text_pair)
-    num_steps = read_text(encoder, inputs, return_num_steps=True)["num_steps"][0].numpy()
-    return TokenSteps(pieces_of(tokenizer, inputs), num_steps, encoder.config.model.num_layers)
+    tokenizer, encoder = load_tokenizer(model_dir), load_encoder(model_dir)
+    network, is_xlnet = encoder.config.model.network, isinstance(encoder, XLNetEncoder)
+    require_config(is_xlnet, "model.network", "xlnet to inspect a text", network)
+    texts = [text] if text_pair is None else [text, text_pair]
+    pieces, outputs = read_text(encoder, tokenizer, texts, max_tokens, return_num_steps=True)
+    return TokenSteps(pieces, outputs["num_steps"][0].numpy(), encoder.config.model.num_layers)

@@ -26,9 +26,8 @@ def as_html(maps: AttentionMaps, layers: Sequence[int], heads: Sequence[int]) ->
     Returns:
       The HTML.
     """
-    weights = maps.weights[np.ix_(layers, heads)]
     # The square root makes small weights visible; one byte per weight keeps the page small.
-    levels = np.round(255 * np.sqrt(weights)).astype(np.uint8)
+    levels = np.round(255 * np.sqrt(maps.weights[np.ix_(layers, heads)])).astype(np.uint8)
     pieces = [piece.replace(WORD_START, " ") for piece in maps.pieces]
     return _PAGE.substitute(
         title=f"Attention of {len(pieces)} tokens",

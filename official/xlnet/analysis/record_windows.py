@@ -21,7 +21,7 @@ from official.xlnet.data.pretraining_dataset import (
     parse_records,
     reading_errors,
 )
-from official.xlnet.data.schema import SCALAR_FEATURES, Manifest, segment_ids
+from official.xlnet.data.schema import SCALAR_FEATURES, Manifest
 from official.xlnet.errors import require_data
 from official.xlnet.files import file_system
 from official.xlnet.files.text import printable
@@ -31,12 +31,7 @@ from official.xlnet.modeling.objectives.permutation_sampling import (
 )
 from official.xlnet.runtime.pictures import Shown
 from official.xlnet.tokenization.phrases import word_starts
-from official.xlnet.tokenization.special_tokens import (
-    EOD_ID,
-    NUM_SPECIAL,
-    SEGMENT_A,
-    SEGMENT_B,
-)
+from official.xlnet.tokenization.special_tokens import EOD_ID, NUM_SPECIAL
 from official.xlnet.tokenization.tokenizer import WORD_START, Tokenizer
 
 # ANSI escape sequences.
@@ -143,16 +138,15 @@ def read_window(
     step = -1 if is_reversed else 1
     sampled = _sample_targets(ids, is_reversed, scalars["window_id"], epoch, tokenizer, config)
     positions = sampled.target_positions[0].numpy()[sampled.target_mask[0].numpy() > 0]
-    is_target = np.zeros(len(ids), bool)
-    is_target[positions] = True
-    part = _parts(manifest.reuse_len, scalars["a_length"], scalars["b_length"])
+    part = ["reuse"] * manifest.reuse_len + ["A"] * scalars["a_length"]
+    part += ["", *["B"] * scalars["b_length"], "", ""]  # SEP, B, SEP and CLS.
     return Window(
         title=f"{os.path.basename(os.path.abspath(directory))}, {split}, "
         f"lane {lane} of {lanes.num_lanes}, window {index} of {lanes.windows_per_lane}",
         pieces=[tokenizer.id_to_piece(i) for i in ids],
         part=part,
         order=sampled.order[0].numpy(),
-        is_target=is_target,
+        is_target=np.isin(np.arange(len(ids)), positions),
         is_document_end=ids == EOD_ID,
         is_reversed=is_reversed,
         is_next=bool(scalars["is_next"]),
@@ -245,19 +239,8 @@ def _shown(window: Window, i: int, color: bool) -> str:
 
 def _default_config(manifest: Manifest) -> XLNetConfig:
     """Configuration with the window lengths and target settings that a data set was made with."""
-    config = XLNetConfig()
-    data, settings = config.data, manifest.source.get("settings", {})
-    data.seq_len, data.reuse_len = manifest.seq_len, manifest.reuse_len
-    for name in ("num_predict", "target_ratio", "target_unit", "max_span"):
-        setattr(data, name, settings.get(name, getattr(data, name)))
-    config.model.mem_len = manifest.reuse_len
-    return config
-
-
-def _parts(reuse_len: int, a_length: int, b_length: int) -> list[str]:
-    """Part of each token of a window; see `Window.part`."""
-    names = {SEGMENT_A: "A", SEGMENT_B: "B"}
-    parts = [names.get(segment, "") for segment in segment_ids(reuse_len, a_length, b_length)]
-    parts[:reuse_len] = ["reuse"] * reuse_len
-    parts[reuse_len + a_length] = parts[-2] = ""
-    return parts
+    settings = manifest.source.get("settings", {})
+    keys = {"num_predict", "target_ratio", "target_unit", "max_span"} & settings.keys()
+    lengths = {"seq_len": manifest.seq_len, "reuse_len": manifest.reuse_len}
+    data = lengths | {key: settings[key] for key in keys}
+    return XLNetConfig.of({"data": data, "model": {"mem_len": manifest.reuse_len}})

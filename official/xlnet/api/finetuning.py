@@ -173,8 +173,7 @@ def _split(
 ) -> tuple[list[Example], list[Example], dict[str, int]]:
     """The training and dev examples, and counts of skipped rows of dev; see `finetune`."""
     if has_folds:
-        if dev is not None:
-            raise ConfigError("dev: expected none with folds, which are parts of train")
+        require(dev is None, "dev", "none with folds, which are parts of train", dev)
         return train, [], {}
     dev = "10%" if dev is None else dev
     share = _SHARE.fullmatch(dev) if isinstance(dev, str) else None
@@ -217,8 +216,7 @@ def task_configuration(
         saved = load_config(init_from)
         # The objective too: the inputs of a language model beside a task follow from it.
         base.model, base.data, base.objective = saved.model, saved.data, saved.objective
-    if path:
-        path = recipe_path(path)
+    path = recipe_path(path) if path else None
     if task is None and path:
         task = load_config(path, list(overrides), base).task.name
     if not task:

@@ -90,8 +90,8 @@ def evaluate(
     """Evaluates a pre-trained model on a data set, or a fine-tuned model on labelled examples.
 
     Args:
-      model: a model directory, HF folder or TF1 release; or several fine-tuned models, whose
-        predictions are combined (an ensemble).
+      model: a model directory, HF folder or TF1 release, also in a list; or several fine-tuned
+        models, whose predictions are combined (an ensemble).
       data: data set directory, written by `xlnet prepare`; or labelled examples of the model's
         task: a table or a list of tuples, see `read_task`; or the path of a file.
       split: split of a data set, `heldout` or `train`.
@@ -113,16 +113,15 @@ def evaluate(
       >>> evaluate("runs/task", [("A fine film.", "good"), ("Dull.", "bad")])["accuracy"]
       1.0
     """
-    if isinstance(model, str) and isinstance(data, str):
-        is_data_set = os.path.exists(os.path.join(data, MANIFEST_FILE))
-        if is_data_set or not load_config(model).task.name:
-            return evaluation.evaluate(model, data, split, mem_len)
     models = [model] if isinstance(model, str) else model
     require(bool(models), "model", "a fine-tuned model", models)
+    if len(models) == 1 and isinstance(data, str):
+        is_data_set = os.path.exists(os.path.join(data, MANIFEST_FILE))
+        if is_data_set or not load_config(models[0]).task.name:
+            return evaluation.evaluate(models[0], data, split, mem_len)
     if output:
         _check_report(output, [*models, data if isinstance(data, str) else None])
-    task = task_config(models[0]).task
-    examples, counts = read_task(data, task, max_lost, "data")
+    examples, counts = read_task(data, task_config(models[0]).task, max_lost, "data")
     return Ensemble(models).evaluate(examples, output) | counts
 
 

@@ -140,6 +140,6 @@ def _parts(
             word_spans(text, offsets) if FLAGS.pooling == "words" else spans
         ):
             rows.append({"text_id": number, "start": start, "end": end, "part": text[start:end]})
-            place = np.array(pieces) - len(offsets)  # Padding is on the left.
-            vectors.append(vectors_TD[place].mean(axis=0))
+            # Padding is on the left.
+            vectors.append(vectors_TD[np.array(pieces) - len(offsets)].mean(axis=0))
     return rows, np.array(vectors, np.float32).reshape(len(rows), embedder.width)

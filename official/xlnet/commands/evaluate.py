@@ -82,11 +82,9 @@ def _once() -> dict[str, Any]:
     from official.xlnet.api.prediction import evaluate
     from official.xlnet.modeling.kernels.product_type import products_in
 
-    models = FLAGS.model
-    model = models[0] if len(models) == 1 else models
     with products_in(FLAGS.products):
         found = evaluate(
-            model, FLAGS.data, FLAGS.split, FLAGS.mem_len, FLAGS.output, FLAGS.max_lost
+            FLAGS.model, FLAGS.data, FLAGS.split, FLAGS.mem_len, FLAGS.output, FLAGS.max_lost
         )
     if "examples" in found:
         say_counts(FLAGS.data, found)

@@ -155,12 +155,6 @@ def _remote() -> _Predictor:
     from official.xlnet.serving.client.endpoint import connect
     from official.xlnet.serving.client.prediction import predict_remotely, task_of
 
-    def predict(examples: Iterable[Example]) -> Iterator[dict[str, Any]]:
-        try:
-            yield from predict_remotely(endpoint, examples, names, FLAGS.batch_size)
-        finally:
-            endpoint.close()
-
     endpoint = connect(FLAGS.endpoint, FLAGS.name, FLAGS.signature, FLAGS.timeout, FLAGS.retries)
     names = endpoint.input_names()
     known = DATASETS.get(FLAGS.task or "", {})
@@ -168,7 +162,13 @@ def _remote() -> _Predictor:
     task.columns = known.get("columns", ())
     if task.has_text_columns and (columns := columns_of(FLAGS.input, task)):
         task.text_columns = columns_of_inputs(names, columns, FLAGS.input)
-    return _Predictor(lambda: stream_task(FLAGS.input, task), predict, FLAGS.batch_size, {}, None)
+    return _Predictor(
+        lambda: stream_task(FLAGS.input, task),
+        lambda examples: predict_remotely(endpoint, examples, names, FLAGS.batch_size),
+        FLAGS.batch_size,
+        {},
+        None,
+    )
 
 
 def _in_bulk() -> dict[str, Any]:

@@ -27,7 +27,7 @@ from official.xlnet.configs.validation import require
 from official.xlnet.data.reading import check_unknown, say_counts
 from official.xlnet.data.result_files import TABLES, check_ending, write_rows
 from official.xlnet.data.text_files import write_json_lines
-from official.xlnet.errors import ConfigError, DataError
+from official.xlnet.errors import ConfigError, DataError, require_data
 from official.xlnet.files.staging import on_local_disk
 from official.xlnet.runtime.perplexity import perplexity
 
@@ -116,10 +116,8 @@ def _rows() -> tuple[list[dict[str, Any]], list[str]]:
     needed = ("context", "text") if FLAGS.norms else ("text",)
     rows = read_text_rows(FLAGS.text, FLAGS.input, needed)
     for number, row in enumerate(rows, start=1):
-        if not isinstance(row.get("context") or "", str):
-            raise DataError(
-                f"{FLAGS.input}, row {number}: expected a string 'context', got {row['context']!r}"
-            )
+        context, where = row.get("context") or "", f"{FLAGS.input}, row {number}"
+        require_data(isinstance(context, str), where, "a string 'context'", repr(context))
     return rows, []
 
 

@@ -14,7 +14,7 @@ from typing import Any, ClassVar
 from official.xlnet.configs.registry import SETTINGS
 from official.xlnet.configs.validation import Allowed, check_values, require
 from official.xlnet.errors import ConfigError, did_you_mean, require_config
-from official.xlnet.files.schema import shown
+from official.xlnet.files.schema import plain, shown
 
 _MOST = 10**100  # Larger integers are for no key, and Python may not write them in a message.
 
@@ -64,16 +64,14 @@ class Section:
         """
         for part in type(self).__mro__:
             for key, (other, values) in vars(part).get("unread_with", {}).items():
-                value, default, choice = (
-                    getattr(self, key),
-                    getattr(type(self), key),
-                    getattr(self, other),
+                value, default = getattr(self, key), getattr(type(self), key)
+                choice = getattr(self, other)
+                require(
+                    key not in keys or value == default or choice not in values,
+                    f"{self.section}.{key}",
+                    f"{default!r}, as nothing reads it with {self.section}.{other}={choice}",
+                    value,
                 )
-                if key in keys and value != default and choice in values:
-                    expected = (
-                        f"{default!r}, as nothing reads it with {self.section}.{other}={choice}"
-                    )
-                    require(False, f"{self.section}.{key}", expected, value)
 
     def check_with(self, config: Any) -> None:
         """Raises `ConfigError` if values are incompatible with other sections.
@@ -84,9 +82,8 @@ class Section:
 
     def known_keys(self) -> list[str]:
         """Returns the names of all keys, those that extensions and tasks add included."""
-        own = [field.name for field in dataclasses.fields(self)]
         added = [name.removeprefix(f"{self.section}.") for name in SETTINGS]
-        return list(dict.fromkeys([*own, *filter(str.isidentifier, added)]))
+        return list(dict.fromkeys([*self.as_dict(), *filter(str.isidentifier, added)]))
 
     @classmethod
     def settings_with(cls, key: str) -> Any:
@@ -106,17 +103,16 @@ class Section:
         plain = self._plain()
         kept = {field.name for field in dataclasses.fields(plain)}
         found = {
-            field.name: getattr(self, field.name)
-            for field in dataclasses.fields(self)
-            if field.name in kept or getattr(self, field.name) != field.default
+            key: value
+            for key, value in self.as_dict().items()
+            if key in kept or value != getattr(type(self), key)
         }
         for key, value in values.items():
-            where = f"{source}{self.section}.{key}"
+            where = f"{self.section}.{key}"
             owner = plain if key in kept else self.settings_with(key)
             if owner is None:
-                known = nearest(key, self.known_keys())
-                raise ConfigError(f"{source}unknown key {f'{self.section}.{key}'!r}{known}")
-            value = _decoded(value, _types(owner)[key], where)
+                raise ConfigError(f"{source}unknown key {where!r}{nearest(key, self.known_keys())}")
+            value = _decoded(value, _types(owner)[key], f"{source}{where}")
             if owner is plain or value != getattr(owner, key) or key in found:
                 found[key] = value  # Old files have the keys of all extensions.
         return plain(**found)
@@ -140,18 +136,17 @@ class Section:
         raise AttributeError(f"{self.section}: no key {key!r}")
 
     def __setattr__(self, key: str, value: Any) -> None:
-        if key in self.__dataclass_fields__ and self._class_with({key: value}) is type(self):
-            own: Any = type(self)
-            where, kind = f"{self.section}.{key}", _types(own)[key]
-            object.__setattr__(self, key, _decoded(value, kind, where))
-        elif key not in self.known_keys():
+        own: Any = type(self)
+        if key not in self.__dataclass_fields__ and key not in self.known_keys():
             known = did_you_mean(key, self.known_keys())
             raise AttributeError(f"{self.section}: unknown key {key!r}{known}")
-        else:
+        if key not in self.__dataclass_fields__ or self._class_with({key: value}) is not own:
             raise AttributeError(
                 f"{self.section}.{key}: a value of another task or extension is set by "
                 f"config.set('{self.section}.{key}={value}')"
             )
+        value = _decoded(value, _types(own)[key], f"{self.section}.{key}")
+        object.__setattr__(self, key, value)
 
 
 def register_settings(
@@ -208,8 +203,7 @@ def _decoded(value: Any, kind: Any, where: str) -> Any:
         if value is None:  # What may be left open.
             return None
         kind = typing.get_args(kind)[0]
-    if getattr(value, "shape", None) == () and hasattr(value, "item"):
-        value = value.item()  # Of NumPy.
+    value = plain(value)
     expected = typing.get_origin(kind) or kind
     if expected is float and isinstance(value, int | str) and not isinstance(value, bool):
         with contextlib.suppress(ValueError, OverflowError):

@@ -204,30 +204,27 @@ class XLNetConfig:
           TypeError: the override is not a string.
         """
         require_type("override", override, str)
+        where = f"--set={override}"
         key, equals, text = override.partition("=")
         if not equals:
-            raise ConfigError(f"--set={override}: expected key=value")
+            raise ConfigError(f"{where}: expected key=value")
         sections = {field.name: getattr(self, field.name) for field in dataclasses.fields(self)}
-        section, dot, name = key.partition(".")
+        section, dot, name = key.rpartition(".")
         if not dot:
-            keys = {of: value.known_keys() for of, value in sections.items()}
-            owners = [of for of, known in keys.items() if key in known]
+            owners = [of for of, value in sections.items() if key in value.known_keys()]
             if len(owners) > 1:
                 raise ConfigError(
-                    f"--set={override}: ambiguous key {key!r}; "
+                    f"{where}: ambiguous key {key!r}; "
                     f"expected one of {', '.join(f'{owner}.{key}' for owner in owners)}"
                 )
             if not owners:
-                known = [known for value in keys.values() for known in value]
-                raise ConfigError(f"--set={override}: unknown key {key!r}{nearest(key, known)}")
-            section, name = owners[0], key
+                known = [key for value in sections.values() for key in value.known_keys()]
+                raise ConfigError(f"{where}: unknown key {key!r}{nearest(key, known)}")
+            section = owners[0]
         elif section not in sections:
-            raise ConfigError(
-                f"--set={override}: unknown section {section!r}{nearest(section, sections)}"
-            )
-        value = parse_yaml(text, f"--set={override}")
-        updated = sections[section].updated({name: value}, f"--set={override}: ")
-        setattr(self, section, updated)
+            raise ConfigError(f"{where}: unknown section {section!r}{nearest(section, sections)}")
+        values = {name: parse_yaml(text, where)}
+        setattr(self, section, sections[section].updated(values, f"{where}: "))
         return section, name
 
     @property
@@ -266,10 +263,13 @@ class XLNetConfig:
 
     def _of_weights(self) -> dict[str, Any]:
         """{section.key: value} of what weights depend on, which reads them otherwise."""
-        found = {f"model.{key}": value for key, value in self.model.as_dict().items()}
-        found |= {f"data.{key}": getattr(self.data, key) for key in TEXT_SETTINGS}
-        found |= {"task.name": self.task.name, "task.labels": list(self.task.labels)}
-        found = {key: found[key] for key in found if key[6:] not in _NOT_OF_WEIGHTS}
+        model = self.model.as_dict()
+        found = {
+            **{f"model.{key}": model[key] for key in model if key not in _NOT_OF_WEIGHTS},
+            **{f"data.{key}": getattr(self.data, key) for key in TEXT_SETTINGS},
+            "task.name": self.task.name,
+            "task.labels": list(self.task.labels),
+        }
         return parse_json(json_text(found), WEIGHTS_FILE)
 
     def _check_weights(self, path: str) -> None:

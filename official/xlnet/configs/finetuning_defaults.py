@@ -121,12 +121,11 @@ def complete_settings(
       num_replicas: number of replicas that share a batch.
     """
     training, num_examples = config.training, max(num_examples, 1)
-    steps: float
     if "learning_rate" not in given:
         training.learning_rate = default_learning_rate(config.model.num_parameters)
     if "batch_size" not in given:
-        multiple = num_replicas * training.num_slices
-        training.batch_size = default_batch_size(num_examples, multiple)
+        shares = num_replicas * training.num_slices
+        training.batch_size = default_batch_size(num_examples, shares)
     if "summary" not in given and config.model.num_parameters < _MEAN_SUMMARY_PARAMETERS:
         config.task.summary = "mean"
     if not _LENGTH.keys() & set(given):
@@ -137,9 +136,8 @@ def complete_settings(
         steps = round(config.task.epochs * math.ceil(num_examples / training.batch_size))
         training.num_steps = max(steps, training.warmup_steps)
     if "checkpoint_steps" not in given:
-        steps = config.task.epochs * num_examples / training.batch_size or training.num_steps
-        interval = round(steps / _EVALUATIONS)
-        training.checkpoint_steps = min(max(interval, 1), _MAX_CHECKPOINT_STEPS)
+        length = config.task.epochs * num_examples / training.batch_size or training.num_steps
+        training.checkpoint_steps = min(max(round(length / _EVALUATIONS), 1), _MAX_CHECKPOINT_STEPS)
 
 
 def keep_settings(config: XLNetConfig, given: Collection[str], saved: XLNetConfig) -> None:

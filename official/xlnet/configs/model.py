@@ -176,8 +176,7 @@ class ModelConfig(Section):
         block = 5 * width**2 + 2 * width * inner + inner + width + 2 * width + 4 * width
         if self.untie_r:
             block, biases = block + biases, 0
-        blocks = self.depth_parameters(block) + biases
-        return self.num_embeddings * width + width + blocks
+        return self.num_embeddings * width + width + self.depth_parameters(block) + biases
 
     def depth_parameters(self, block: int) -> int:
         """Number of parameters of all layers.

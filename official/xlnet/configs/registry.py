@@ -10,7 +10,7 @@ import importlib
 from collections.abc import Callable
 from typing import Any, TypeVar
 
-from official.xlnet.errors import ConfigError
+from official.xlnet.errors import ConfigError, require_config
 
 T = TypeVar("T")
 
@@ -67,11 +67,13 @@ class Registry(dict[str, T]):
 
     def require(self, name: str) -> None:
         """Raises `ConfigError` unless a name is known."""
-        if name not in self.names():
-            raise ConfigError(
-                f"{self.key}: expected one of {', '.join(self.names())}, got {name!r}; names "
-                "registered by an extension require importing its module (--import=MODULE)"
-            )
+        require_config(
+            name in self.names(),
+            self.key,
+            f"one of {', '.join(self.names())}",
+            f"{name!r}; names registered by an extension require importing its module "
+            "(--import=MODULE)",
+        )
 
     def load(self, name: str) -> None:
         """Imports the module of this package that registers a name, if there is one."""

@@ -14,9 +14,9 @@ import typing
 from collections.abc import Callable, Sequence
 from typing import Any, ParamSpec, TypeVar
 
-from official.xlnet.errors import ArgumentTypeError, ConfigError, StoppedError
+from official.xlnet.errors import ArgumentTypeError, ConfigError, StoppedError, require_config
 from official.xlnet.files import file_system
-from official.xlnet.files.schema import shown
+from official.xlnet.files.schema import plain, shown
 
 _CUT_URL = re.compile(r"([a-z][a-z0-9+.-]+):/(?!/)")  # What pathlib makes of a URL.
 _WEIGHTED = re.compile(r"(.+):([1-9][0-9]{0,2})")
@@ -64,12 +64,10 @@ def checks_arguments(*paths: str, **least: int) -> Callable[[Callable[_P, _T]], 
                 return function(*args, **kwargs)  # Python's own error names the function.
             expected = types_of()
             for name in sorted(bound.arguments, key=lambda name: name not in paths):
-                if name in expected:
-                    value = bound.arguments[name]
-                    value = _fit(value, expected[name], name, name in paths)
-                    if name in least and value is not None and not value >= least[name]:
-                        raise ConfigError(f"{name}: expected at least {least[name]}, got {value}")
-                    bound.arguments[name] = value
+                value = _fit(bound.arguments[name], expected[name], name, name in paths)
+                if name in least and value is not None:
+                    require_config(value >= least[name], name, f"at least {least[name]}", value)
+                bound.arguments[name] = value
             try:
                 return function(*bound.args, **bound.kwargs)
             except KeyboardInterrupt as error:
@@ -82,11 +80,11 @@ def checks_arguments(*paths: str, **least: int) -> Callable[[Callable[_P, _T]], 
 
 
 def _types(function: Callable, signature: inspect.Signature) -> dict[str, Any]:
-    found = typing.get_type_hints(function)
+    found = {}
     for name, parameter in signature.parameters.items():
-        if parameter.default not in (None, parameter.empty):
-            found.setdefault(name, type(parameter.default))
-    return found
+        has_default = parameter.default not in (None, parameter.empty)
+        found[name] = type(parameter.default) if has_default else Any
+    return found | typing.get_type_hints(function)
 
 
 def _fit(value: Any, expected: Any, name: str, is_path: bool) -> Any:
@@ -95,6 +93,7 @@ def _fit(value: Any, expected: Any, name: str, is_path: bool) -> Any:
     Raises:
       ArgumentTypeError: it is of another type.
     """
+    value = plain(value)
     is_union = typing.get_origin(expected) in (typing.Union, types.UnionType)
     options = typing.get_args(expected) if is_union else (expected,)
     is_table = hasattr(value, "columns") or hasattr(value, "column_names")
@@ -111,15 +110,11 @@ def _fit(value: Any, expected: Any, name: str, is_path: bool) -> Any:
         if kind is collections.abc.Mapping and isinstance(value, dict):
             return {_fit(key, parts[0], name, is_path): x for key, x in value.items()}
         if kind in _NUMBERS and isinstance(value, _NUMBERS[kind]) and not isinstance(value, bool):
-            if isinstance(value, int) and abs(value) >= 2**63:
-                raise ConfigError(f"{name}: expected at most 64 bits, got {shown(value)}")
+            fits = not isinstance(value, int) or abs(value) < 2**63
+            require_config(fits, name, "at most 64 bits", shown(value))
             return kind(value)
         if kind is str and is_path and isinstance(value, str | os.PathLike):
             return _path(value, name)
-        if kind is str and isinstance(value, str):
-            return str.__str__(value)  # TensorFlow does not take NumPy's.
-        if kind is bool and type(value).__name__ == "bool_":  # NumPy's.
-            return bool(value)
         if kind not in (*_LISTS, *_NUMBERS) and isinstance(value, kind):
             return value
     words = " or ".join(_words(option, is_path) for option in options)
@@ -128,19 +123,21 @@ def _fit(value: Any, expected: Any, name: str, is_path: bool) -> Any:
 
 def _path(value: str | os.PathLike, name: str) -> str:
     path = str(os.fsdecode(value))
-    if not path or "\0" in path:
-        raise ConfigError(
-            f"{name}: expected a path that is not empty and has no NUL, got {path!r:.60}"
-        )
-    if max(map(len, path.split("/"))) > _LONGEST_NAME:
-        raise ConfigError(
-            f"{name}: expected a path, got a text of {len(path):,} characters: {path!r:.60}"
-        )
-    if not isinstance(value, str) and _CUT_URL.match(path):
-        raise ConfigError(
-            f"{name}: expected a URL as a string, got {value!r}: pathlib removes one of the "
-            "slashes after the colon"
-        )
+    shown_path = f"{path!r:.60}"
+    is_named = path != "" and "\0" not in path
+    require_config(is_named, name, "a path that is not empty and has no NUL", shown_path)
+    require_config(
+        max(map(len, path.split("/"))) <= _LONGEST_NAME,
+        name,
+        "a path",
+        f"a text of {len(path):,} characters: {shown_path}",
+    )
+    require_config(
+        isinstance(value, str) or not _CUT_URL.match(path),
+        name,
+        "a URL as a string",
+        f"{value!r}: pathlib removes one of the slashes after the colon",
+    )
     return path
 
 

@@ -17,7 +17,7 @@ import re
 import sys
 from collections.abc import Iterable, Mapping
 
-from official.xlnet.errors import ConfigError, DataError, require_data
+from official.xlnet.errors import DataError, require_config, require_data
 from official.xlnet.files import file_system
 from official.xlnet.files.atomic import write_bytes
 from official.xlnet.files.json_files import read_json, write_json
@@ -154,9 +154,10 @@ def check_inputs(
     require_data(is_run, directory, "a run to go on with", f"a model without {INPUTS_FILE}")
     saved = read_json(path, dict[str, str])
     for name, value in inputs.items():
-        if value is not None and value != saved.get(name):
-            raise ConfigError(
-                f"{directory}: expected the {name} that its run was made from, got "
-                f"{'other ones' if name in saved else f'a run that had no {name}'}; choose "
-                "another output directory, or remove this one to train anew"
-            )
+        found = "other ones" if name in saved else f"a run that had no {name}"
+        require_config(
+            value in (None, saved.get(name)),
+            directory,
+            f"the {name} that its run was made from",
+            f"{found}; choose another output directory, or remove this one to train anew",
+        )

@@ -92,7 +92,6 @@ class _ZstdFile(io.RawIOBase):
         """Fills the start of a buffer; returns the number of bytes, 0 at the end of the file."""
         while not self._out:
             data = self._pending or self._file.read(_ZSTD_INPUT_BYTES)
-            self._pending = b""
             if not data:
                 if self._decompressor is not None:
                     raise EOFError("compressed file ended before the end of a frame")
@@ -100,8 +99,8 @@ class _ZstdFile(io.RawIOBase):
             if self._decompressor is None:
                 self._decompressor = zstandard.ZstdDecompressor().decompressobj()
             self._out = memoryview(self._decompressor.decompress(data))
+            self._pending = self._decompressor.unused_data  # After the end of a frame.
             if self._decompressor.eof:
-                self._pending = self._decompressor.unused_data
                 self._decompressor = None
         size = min(len(buffer), len(self._out))
         buffer[:size], self._out = self._out[:size], self._out[size:]

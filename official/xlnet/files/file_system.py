@@ -66,12 +66,6 @@ def is_remote(path: str) -> bool:
     return _URL.match(path) is not None
 
 
-def scheme_of(path: str) -> str:
-    """The scheme of a URL, in lower case; empty for a local path."""
-    match = _URL.match(path)
-    return match[1].lower() if match else ""
-
-
 def open(path: str, mode: str = "r", buffering: int = -1, **options: Any) -> IO[Any]:
     """Opens a file for reading; see `atomic.atomic_write` for writing.
 
@@ -154,9 +148,9 @@ def size(path: str) -> int:
 
 def version(path: str) -> int | str:
     """Version of a file, which changes whenever it is written: a time in ns, or a remote key."""
-    if not is_remote(path):
-        return os.stat(path).st_mtime_ns
-    return _call(path, lambda system, name: system.ukey(name))
+    if is_remote(path):
+        return _call(path, lambda system, name: system.ukey(name))
+    return os.stat(path).st_mtime_ns
 
 
 def names(directory: str) -> list[str]:
@@ -212,11 +206,11 @@ def remove(path: str) -> None:
 
 def remove_tree(directory: str) -> None:
     """Removes a directory with all that is in it, if there is one."""
-    if not is_remote(directory):
-        shutil.rmtree(directory, ignore_errors=True)
-        return
     with contextlib.suppress(FileNotFoundError):
-        _call(directory, lambda system, name: system.rm(name, recursive=True))
+        if is_remote(directory):
+            _call(directory, lambda system, name: system.rm(name, recursive=True))
+        else:
+            shutil.rmtree(directory, ignore_errors=True)
 
 
 def upload(local: str, url: str) -> None:
@@ -327,11 +321,8 @@ def _call(path: str, function: Callable[[Any, str], Any]) -> Any:
         raise
     except Exception as error:
         times = retrying.statistics.get("attempt_number", 1)
-        raise OSError(
-            errno.EIO,
-            f"could not be reached in {times} attempts: {type(error).__name__}: {error}",
-            path,
-        ) from error
+        said = f"could not be reached in {times} attempts: {type(error).__name__}: {error}"
+        raise OSError(errno.EIO, said, path) from error
 
 
 def _system(path: str) -> fsspec.AbstractFileSystem:
@@ -342,7 +333,7 @@ def _system(path: str) -> fsspec.AbstractFileSystem:
     """
     import fsspec
 
-    scheme = scheme_of(path)
+    scheme = path.partition("://")[0].lower()
     try:
         known = fsspec.get_filesystem_class(scheme)
     except ValueError:

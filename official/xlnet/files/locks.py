@@ -10,6 +10,7 @@ from __future__ import annotations
 import contextlib
 import math
 import os
+import pathlib
 import socket
 import threading
 import time
@@ -51,10 +52,9 @@ def only_writer(directory: str, is_writer: bool = True) -> Iterator[None]:
     is_remote = file_system.is_remote(directory)
     is_new = not is_remote and not os.path.exists(directory)
     file_system.make_dirs(directory)
-    path = os.path.join(directory, LOCK_FILE)
-    has_kernel_locks = not is_remote and _is_local(directory)
+    lock = _lease if is_remote or not _is_local(directory) else _kernel_lock
     try:
-        with _kernel_lock(path) if has_kernel_locks else _lease(path):
+        with lock(os.path.join(directory, LOCK_FILE)):
             if not is_remote:
                 remove_unfinished(directory)
                 _held_directories[directory] = os.stat(directory)
@@ -100,8 +100,7 @@ def _kernel_lock(path: str) -> Iterator[None]:
 
 @contextlib.contextmanager
 def _lease(path: str) -> Iterator[None]:
-    holder = f"process {os.getpid()} on {socket.gethostname()}"
-    lease = f"{holder}\n{uuid.uuid4().hex}\n"
+    lease = f"process {os.getpid()} on {socket.gethostname()}\n{uuid.uuid4().hex}\n"
     is_taken_over = _wait_until_free(path)
     file_system.create(path, lease.encode())
     if is_taken_over:  # Another process may now remove this lease instead of the expired one.
@@ -151,13 +150,12 @@ def _wait_until_free(path: str) -> bool:
 
 def _renew(path: str, lease: str, is_over: threading.Event) -> None:
     """Writes the lease again and again; ends the process if another one has taken it over."""
-    number = 0
     while not is_over.wait(RENEWAL_SECONDS):
-        now, number = time.monotonic(), number + 1
+        now = time.monotonic()
         try:
             with file_system.without_retries():  # Or a late one would replace another's lease.
                 _require_own(path, lease)
-                write_bytes(path, f"{lease}{number}\n".encode())
+                write_bytes(path, f"{lease}{now}\n".encode())
             _leases[path] = lease, now
         except DataError as error:
             logging.error("%s", error)
@@ -193,15 +191,12 @@ def _held(path: str, lease: str) -> DataError:
 
 def _is_local(directory: str) -> bool:
     """Whether the processes of this machine see each other's kernel locks in a directory."""
-    path, kind, longest = os.path.join(os.path.realpath(directory), ""), "", 0
-    try:
-        with open("/proc/self/mountinfo", encoding="utf-8", errors="replace") as file:
-            mounts = file.read().splitlines()
-    except OSError:
-        return False
-    for line in mounts:
-        fields, _, rest = line.partition(" - ")
-        place = os.path.join(fields.split()[4].replace("\\040", " "), "")
-        if path.startswith(place) and len(place) >= longest:
-            longest, kind = len(place), rest.split()[0]
-    return kind in _LOCAL
+    path, kinds = os.path.join(os.path.realpath(directory), ""), {0: ""}
+    with contextlib.suppress(OSError):
+        mounts = pathlib.Path("/proc/self/mountinfo").read_text("utf-8", "replace")
+        for line in mounts.splitlines():
+            fields, _, rest = line.partition(" - ")
+            place = os.path.join(fields.split()[4].replace("\\040", " "), "")
+            if path.startswith(place):
+                kinds[len(place)] = rest.split()[0]  # A later mount hides an earlier one.
+    return kinds[max(kinds)] in _LOCAL

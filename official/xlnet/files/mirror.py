@@ -97,7 +97,9 @@ class Mirror:
                 for name in changed
                 if files[name][1] > _GROWTH * self._uploaded.get(name, (0, 0))[1]
             ]
-        for name in sorted(changed, key=lambda name: _order(name, files[name][0])):
+        changed.sort(key=_is_record)  # Last of what was written in one tick of the clock.
+        changed.sort(key=lambda name: (f"/{name}".endswith(_SERVED), files[name][0]))
+        for name in changed:
             try:
                 file_system.upload(os.path.join(self._path, name), f"{self._url}/{name}")
             except FileNotFoundError:
@@ -125,22 +127,18 @@ class Mirror:
     def _local_files(self) -> dict[str, tuple[int, int]]:
         found = {}
         for folder, _, names in os.walk(self._path):
-            for name in names:
-                full = os.path.join(folder, name)
+            for full in (os.path.join(folder, name) for name in names):
                 relative = os.path.relpath(full, self._path)
                 if is_kept(relative):
-                    try:
+                    with contextlib.suppress(FileNotFoundError):  # Removed while we look.
                         facts = os.stat(full)
-                    except FileNotFoundError:
-                        continue  # Removed while we look.
-                    found[relative] = (facts.st_mtime_ns, facts.st_size)
+                        found[relative] = (facts.st_mtime_ns, facts.st_size)
         return found
 
 
 def is_kept(name: str) -> bool:
     """Whether a file is mirrored, by its path in the directory: no lock, unfinished or odd file."""
-    parts = name.split("/")
-    return not (_UNFINISHED.search(name) or ".." in parts or "" in parts)
+    return not (_UNFINISHED.search(name) or {"", ".."} & {*name.split("/")})
 
 
 def download_all(url: str, path: str, names: Sequence[str], with_content: bool = True) -> None:
@@ -163,11 +161,6 @@ def download_all(url: str, path: str, names: Sequence[str], with_content: bool =
 
     with concurrent.futures.ThreadPoolExecutor(_TRANSFERS) as pool:
         list(pool.map(fetch, names))
-
-
-def _order(name: str, time: int) -> tuple[bool, int, bool]:
-    """Sort key of uploads: by time; records last of what was written in one tick of the clock."""
-    return (f"/{name}".endswith(_SERVED), time, _is_record(name))
 
 
 def _is_record(name: str) -> bool:

@@ -49,6 +49,12 @@ def conform(tree: Any, schema: Any, where: str) -> Any:
     return tree
 
 
+def plain(value: Any) -> Any:
+    """A scalar of NumPy as one of Python; other values as they are."""
+    is_scalar = getattr(value, "shape", None) == () and hasattr(value, "item")
+    return value.item() if is_scalar else value
+
+
 def shown(value: Any, most: int = 60) -> str:
     """`repr` of a value in one line, cut to `most` characters."""
     try:
@@ -60,11 +66,9 @@ def shown(value: Any, most: int = 60) -> str:
 
 def _object(tree: Any, schema: type, where: str) -> Any:
     tree = conform(tree, dict[str, Any], where)
-    hints = typing.get_type_hints(schema)
-    fields = dataclasses.fields(schema)
-    names = {field.name for field in fields}
+    hints, fields = typing.get_type_hints(schema), dataclasses.fields(schema)
     required = {field.name for field in fields if field.default is dataclasses.MISSING}
-    for what, keys in (("the key", required - tree.keys()), ("no key", tree.keys() - names)):
+    for what, keys in (("the key", required - tree.keys()), ("no key", tree.keys() - hints)):
         for key in sorted(keys):
             raise DataError(f"{where}: expected {what} {key!r}, got {', '.join(sorted(tree))}")
     return schema(

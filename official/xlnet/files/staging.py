@@ -21,7 +21,7 @@ from typing import Any
 
 from absl import flags
 
-from official.xlnet.errors import ConfigError, StoppedError, XLNetError
+from official.xlnet.errors import StoppedError, XLNetError, require_config
 from official.xlnet.files import file_system
 from official.xlnet.files.arguments import require_apart, weighted
 from official.xlnet.files.locks import only_writer
@@ -70,23 +70,22 @@ def on_local_disk(
         def staged(*arguments: str) -> dict[str, Any]:
             names = [*reads, *writes, *writes_directory, *resumes]
             given = {name: flag_values[name].value for name in names}
-            read = arguments if reads_arguments else ()
+            inputs = [given[name] for name in reads]
+            if reads_arguments:
+                inputs += arguments
             for name in (*writes, *writes_directory):
-                inputs = [*(given[other] for other in reads), *read]
                 require_apart(f"--{name}", given[name], inputs)
-            if not any(map(_urls, [*given.values(), *read])):
+            if not _urls([*given.values(), *inputs]):
                 return run(*arguments)
-            _check_workers(flag_values, [given[name] for name in resumes])
+            _check_workers(flag_values, _urls([given[name] for name in resumes]))
             with _stage() as stage, contextlib.ExitStack() as stack:
                 for name in (*writes_directory, *resumes):
                     for url in _urls(given[name]):
                         stack.enter_context(only_writer(url))
-                        with_content = name in resumes
-                        stack.enter_context(Mirror(url, stage.path_of(url), with_content))
-                for value in (*(given[name] for name in reads), *read):
-                    for url in _urls(value):
-                        stage.fetch(url)
-                outputs = [url for name in writes for url in _urls(given[name])]
+                        stack.enter_context(Mirror(url, stage.path_of(url), name in resumes))
+                for url in _urls(inputs):
+                    stage.fetch(url)
+                outputs = _urls([given[name] for name in writes])
                 for url in outputs:
                     os.makedirs(os.path.dirname(stage.path_of(url)), exist_ok=True)
                 for name, value in given.items():
@@ -204,14 +203,15 @@ def _read_of_model(names: Sequence[str]) -> list[str]:
     ]
 
 
-def _check_workers(flag_values: flags.FlagValues, directories: Sequence[str | None]) -> None:
-    """Raises `ConfigError` where several processes would have to see one directory."""
-    if "strategy" in flag_values and flag_values["strategy"].value == "multi_worker":
-        for url in (url for directory in directories for url in _urls(directory)):
-            raise ConfigError(
-                f"--strategy=multi_worker: expected a directory that all workers mount, got {url}; "
-                "their inputs may be in a bucket"
-            )
+def _check_workers(flag_values: flags.FlagValues, directories: Sequence[str]) -> None:
+    """Raises `ConfigError` where several processes would have to see one remote directory."""
+    has_workers = "strategy" in flag_values and flag_values["strategy"].value == "multi_worker"
+    require_config(
+        not (has_workers and directories),
+        "--strategy=multi_worker",
+        "a directory that all workers mount",
+        f"{', '.join(directories)}; their inputs may be in a bucket",
+    )
 
 
 def _urls(value: Any) -> list[str]:
@@ -235,6 +235,6 @@ def _stage() -> Iterator[_Stage]:
         except (XLNetError, OSError, StoppedError) as error:
             error.args = tuple(map(stage.named, error.args))
             if isinstance(error, OSError):
-                names = error.filename, error.filename2
-                error.filename, error.filename2 = map(stage.named, names)
+                error.filename = stage.named(error.filename)
+                error.filename2 = stage.named(error.filename2)
             raise

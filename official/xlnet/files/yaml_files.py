@@ -60,12 +60,11 @@ class _Loader(yaml.SafeLoader):
     def construct_mapping(self, node, deep=False):
         seen: set[str] = set()
         for key, _ in node.value:
-            problem = None
             if key.tag != "tag:yaml.org,2002:str":
                 problem = f"expected text as a key, got {shown(key.value)}"
-            elif key.value in seen:
+                raise yaml.MarkedYAMLError(problem=problem, problem_mark=key.start_mark)
+            if key.value in seen:
                 problem = f"expected every key once, got {shown(key.value)} again"
-            if problem:
                 raise yaml.MarkedYAMLError(problem=problem, problem_mark=key.start_mark)
             seen.add(key.value)
         return super().construct_mapping(node, deep)

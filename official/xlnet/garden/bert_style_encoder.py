@@ -60,8 +60,7 @@ class BertStyleLayer(tf_keras.layers.Layer):
             },
             training=training,
         )["content"]
-        positions_T = tf.range(tf.shape(is_real_BT)[1])
-        last_B = tf.reduce_max(positions_T * is_real_BT, axis=1)
+        last_B = tf.reduce_max(tf.range(tf.shape(is_real_BT)[1]) * is_real_BT, axis=1)
         return {
             "sequence_output": content_BTD,
             "pooled_output": tf.gather(content_BTD, last_B, batch_dims=1),

@@ -42,10 +42,7 @@ def require_agreement(
         return
     aspects = aspects_of()
     own = np.zeros((number, len(aspects)), np.int64)
-    resolver = strategy.cluster_resolver
-    has_chief = "chief" in resolver.cluster_spec().as_dict()
-    index = 0 if resolver.task_type == "chief" else resolver.task_id + has_chief
-    own[index] = [_digest(value) for value in aspects.values()]
+    own[strategy.cluster_resolver.task_id] = [_digest(value) for value in aspects.values()]
     with elapsed_time(f"waiting for all {number} workers", _SAY_SECONDS):
         found = sum_over_workers(strategy, own)
     for name, digests in zip(aspects, found.T, strict=True):

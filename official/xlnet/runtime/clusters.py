@@ -99,11 +99,8 @@ def _from_environment() -> tuple[int, list[str]]:
 def _slurm_step() -> tuple[int, list[str]]:
     nodes = host_names(os.environ["SLURM_STEP_NODELIST"])
     port = FIRST_PORT + int(os.environ["SLURM_JOB_ID"]) * TASKS_ON_A_NODE % NUM_PORTS
-    sizes: list[int] = []
-    for number, times in re.findall(
-        r"(\d+)(?:\(x(\d+)\))?", os.environ["SLURM_STEP_TASKS_PER_NODE"]
-    ):
-        sizes += [int(number)] * int(times or 1)
+    tasks = re.findall(r"(\d+)(?:\(x(\d+)\))?", os.environ["SLURM_STEP_TASKS_PER_NODE"])
+    sizes = [int(number) for number, times in tasks for _ in range(int(times or 1))]
     addresses = [
         f"{node}:{port + local}"
         for node, size in zip(nodes, sizes, strict=True)

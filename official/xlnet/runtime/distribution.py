@@ -14,7 +14,7 @@ from absl import logging
 
 from official.xlnet.configs.choices import CLUSTER_TIMEOUT, STRATEGIES
 from official.xlnet.configs.training import TrainingConfig
-from official.xlnet.configs.validation import require
+from official.xlnet.configs.validation import require, require_one_of
 from official.xlnet.errors import ConfigError
 from official.xlnet.runtime.clusters import find_cluster
 from official.xlnet.runtime.cores import num_cores, num_parallel_slices
@@ -83,8 +83,9 @@ def create_strategy(
       ConfigError: the name is unknown, or the devices are not available.
       PeerLostError: another worker did not come in time.
     """
-    require(name in STRATEGIES, "strategy", f"one of {', '.join(STRATEGIES)}", name)
-    _split_cpu(cpu_devices)
+    require_one_of("strategy", name, STRATEGIES)
+    if cpu_devices > 1:
+        _split_cpu(cpu_devices)
     num_gpus = len(tf.config.list_physical_devices("GPU"))
     kind = "GPU" if num_gpus else "CPU"
     if name == "one_device":
@@ -133,9 +134,8 @@ def limit_threads(training: TrainingConfig) -> None:
     slices = num_parallel_slices(training, num_rows, has_accelerator)
     if slices == 1:
         return
-    threads = max(1, num_cores() // slices)
     try:
-        tf.config.threading.set_intra_op_parallelism_threads(threads)
+        tf.config.threading.set_intra_op_parallelism_threads(max(1, num_cores() // slices))
     except RuntimeError:
         logging.warning(
             "training.parallel_slices: TensorFlow is already initialized, so the number of "
@@ -242,8 +242,6 @@ def compiles_step(jit_compile: bool | None, strategy: tf.distribute.Strategy) ->
 
 
 def _split_cpu(num_devices: int) -> None:
-    if num_devices == 1:
-        return
     cpu = tf.config.list_physical_devices("CPU")[0]
     try:
         tf.config.set_logical_device_configuration(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from typing import Any
+from typing import Any, TextIO
 
 from official.xlnet.files import file_system
 from official.xlnet.files.arguments import checks_arguments
@@ -12,7 +12,6 @@ from official.xlnet.files.json_files import json_text, parse_json
 from official.xlnet.files.schema import conform
 
 HISTORY_FILE = "history.jsonl"
-_TYPES: dict[str, Any] = {"step": int, "loss": float}
 
 
 @checks_arguments("model_dir")
@@ -43,33 +42,22 @@ def read_history(model_dir: str) -> list[dict[str, Any]]:
     for number, text in enumerate(lines, start=1):
         where = f"{path}, line {number}"
         line = conform(parse_json(text, where), dict[str, Any], where)
-        for key, kind in _TYPES.items():
-            line[key] = conform(line.get(key), kind, f"{where}: {key}")
+        line["step"] = conform(line.get("step"), int, f"{where}: step")
+        line["loss"] = conform(line.get("loss"), float, f"{where}: loss")
         history.append(line)
     return history
 
 
-class HistoryWriter:
-    """Appends to the training history of a model directory.
+def open_history(model_dir: str, step: int) -> TextIO:
+    """Opens the training history of a model directory to append lines to it.
 
     Args:
       model_dir: the model directory.
       step: the step to resume from. Lines of later steps, written by a run that was killed after
         its last checkpoint, are removed.
     """
-
-    def __init__(self, model_dir: str, step: int):
-        path = os.path.join(model_dir, HISTORY_FILE)
-        kept = [line for line in read_history(model_dir) if line["step"] <= step]
-        with atomic_write(path) as file:
-            file.writelines(json_text(line).encode() + b"\n" for line in kept)
-        self._file = open(path, "a", encoding="utf-8")  # noqa: SIM115
-
-    def write(self, **metrics: float) -> None:
-        """Appends one line, e.g. `write(step=1, loss=7.2)`."""
-        self._file.write(json_text(metrics) + "\n")
-        self._file.flush()
-
-    def close(self) -> None:
-        """Closes the file."""
-        self._file.close()
+    path = os.path.join(model_dir, HISTORY_FILE)
+    kept = [line for line in read_history(model_dir) if line["step"] <= step]
+    with atomic_write(path) as file:
+        file.writelines(json_text(line).encode() + b"\n" for line in kept)
+    return open(path, "a", encoding="utf-8", buffering=1)

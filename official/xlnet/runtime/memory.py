@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import pathlib
 import resource
@@ -83,18 +84,15 @@ def require_memory(
 
 def rows_at_once(training: TrainingConfig, num_replicas: int = 1) -> int:
     """Number of rows of a training batch that one device computes at a time."""
-    slices = num_replicas * training.accumulate_steps
-    return -(-training.batch_size // slices)
+    return -(-training.batch_size // (num_replicas * training.accumulate_steps))
 
 
 def machine_bytes() -> int:
     """Returns the memory that this process may have: of the machine, its container and `ulimit`."""
     limits = [os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")]
     for path in _cgroup_limits():
-        try:
+        with contextlib.suppress(OSError, ValueError):  # No such limit; "max".
             limits.append(int(path.read_text("ascii")))
-        except (OSError, ValueError):  # No such limit; "max".
-            continue
     address_space, _ = resource.getrlimit(resource.RLIMIT_AS)
     if address_space != resource.RLIM_INFINITY:
         limits.append(address_space)

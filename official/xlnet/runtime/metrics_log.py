@@ -11,7 +11,7 @@ import tensorflow as tf
 from absl import logging
 
 from official.xlnet.files.json_files import json_text
-from official.xlnet.runtime.history import HistoryWriter
+from official.xlnet.runtime.history import open_history
 from official.xlnet.runtime.progress import Progress
 
 LOG_DIR = "logs"
@@ -31,14 +31,14 @@ class RunLog:
     def __init__(self, model_dir: str, step: int, json_log: bool):
         self._model_dir = model_dir
         directory = os.path.join(model_dir, LOG_DIR)
-        self._history = HistoryWriter(model_dir, step)
+        self._history = open_history(model_dir, step)
         self._writer = tf.summary.create_file_writer(directory)
         self._json_path = os.path.join(directory, SCALARS_FILE) if json_log else None
         self._progress = Progress(sys.stderr)
 
     def history(self, step: int, loss: float) -> None:
         """Appends a step and its loss to `history.jsonl`."""
-        self._history.write(step=step, loss=loss)
+        self._history.write(json_text({"step": step, "loss": loss}) + "\n")
 
     def scalars(self, step: int, **metrics: float) -> None:
         """Writes scalar metrics to TensorBoard and, if enabled, to `scalars.jsonl`.
@@ -62,8 +62,7 @@ class RunLog:
           **details: JSON-serializable details, e.g. `step=12`.
         """
         _append(os.path.join(self._model_dir, EVENTS_FILE), {"event": kind, **details})
-        facts = ", ".join(f"{name} {value}" for name, value in details.items())
-        logging.warning("%s: %s", kind, facts)
+        logging.warning("%s: %s", kind, ", ".join(f"{name} {x}" for name, x in details.items()))
 
     def progress(self, text: str, share: float) -> None:
         """Updates the progress bar; see `Progress.show`."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import io
 from typing import TYPE_CHECKING, Any
 
@@ -26,8 +25,7 @@ class Shown:
         raise NotImplementedError
 
     def __repr__(self) -> str:
-        fields = dataclasses.fields(self)  # type: ignore[arg-type]
-        shown = [f"{field.name}={_size(getattr(self, field.name))}" for field in fields]
+        shown = [f"{name}={_size(value)}" for name, value in vars(self).items()]
         return f"{type(self).__name__}({', '.join(shown)})"
 
     def _repr_png_(self) -> bytes:
@@ -43,12 +41,9 @@ def _size(value: Any) -> str:
 
 def new_figure(width: float, height: float) -> Figure:
     """An empty figure of a size in inches."""
-    from matplotlib.backends.backend_agg import FigureCanvasAgg  # Where pictures are drawn only.
-    from matplotlib.figure import Figure
+    from matplotlib.figure import Figure  # Imported only where pictures are drawn.
 
-    figure = Figure(figsize=(width, height))
-    FigureCanvasAgg(figure)
-    return figure
+    return Figure(figsize=(width, height))
 
 
 def bars_of_pieces(

@@ -27,13 +27,9 @@ class TerminationSignal:
       ...             break
     """
 
-    def __init__(self) -> None:
-        self.received = 0
-        self._is_main = threading.current_thread() is threading.main_thread()
-
     def __enter__(self) -> TerminationSignal:
-        self._previous = {}
-        if self._is_main:
+        self.received, self._previous = 0, {}
+        if threading.current_thread() is threading.main_thread():
             self._previous[signal.SIGTERM] = signal.signal(signal.SIGTERM, self._handle)
             if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
                 self._previous[signal.SIGINT] = signal.signal(signal.SIGINT, self._handle)

@@ -10,11 +10,15 @@ import threading
 import time
 import warnings
 from collections.abc import Iterator
-from typing import Any, TextIO
+from typing import TextIO
 
-from tqdm.std import TqdmWarning, tqdm
+from tqdm.std import TqdmWarning
 
 from official.xlnet.files.text import printable_line
+
+with warnings.catch_warnings():
+    warnings.simplefilter("ignore", TqdmWarning)  # A notebook without `ipywidgets` gets text.
+    from tqdm.auto import tqdm
 
 _BAR_SECONDS, _LINE_SECONDS = 0.2, 30  # Minimum time between updates.
 _SHORTEST_SECONDS = 1e-9  # Avoids division by zero.
@@ -51,10 +55,14 @@ class Progress:
             self._stream.flush()
             return
         if self._bar is None:
-            bar_format = "{desc}" if share is None else "{percentage:3.0f}%|{bar}| {desc}"
-            options: dict[str, Any] = {"bar_format": bar_format, "dynamic_ncols": True}
-            options |= {"total": 1, "initial": share or 0, "desc": text}
-            self._bar = _kind_of_bar()(file=self._stream, **options)
+            self._bar = tqdm(
+                file=self._stream,
+                bar_format="{desc}" if share is None else "{percentage:3.0f}%|{bar}| {desc}",
+                dynamic_ncols=True,
+                total=1,
+                initial=share or 0,
+                desc=text,
+            )
         self._bar.n, self._bar.desc = share or 0, text
         self._bar.refresh()
 
@@ -83,23 +91,13 @@ def progress_bar(is_shown: bool, desc: str, total: int, unit: str) -> tqdm:
       unit: unit of the number.
     """
     is_hidden = not (is_shown and _takes_bar(sys.stderr))
-    options: dict[str, Any] = {"desc": desc, "total": total, "unit": unit, "unit_scale": True}
-    return _kind_of_bar()(disable=is_hidden, **options)
+    return tqdm(disable=is_hidden, desc=desc, total=total, unit=unit, unit_scale=True)
 
 
 def _takes_bar(stream: TextIO) -> bool:
     # Where the size of a terminal is unknown, as in some containers, tqdm would show nothing.
     has_size = stream.isatty() and all(os.get_terminal_size(stream.fileno()))
     return has_size or type(stream).__module__.startswith("ipykernel")
-
-
-def _kind_of_bar() -> type[tqdm]:
-    """Returns the bar of tqdm for where this runs: a widget in notebooks that have `ipywidgets`."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", TqdmWarning)  # Without `ipywidgets`, it is text.
-        import tqdm.auto
-
-    return tqdm.auto.tqdm
 
 
 @contextlib.contextmanager

@@ -113,19 +113,17 @@ def write_version(service: Service, output: str, version: int | None = None) -> 
         warmup_requests = write_warmup(temporary, service)
         write_json(os.path.join(temporary, COLUMNS_FILE), service.columns)
         write_checksums(temporary)
-        number = version or 1 + max(versions(output), default=0)
-        path = os.path.join(output, str(number))
+        path = os.path.join(output, str(version or 1 + max(versions(output), default=0)))
         write_samples(output, service)
         os.rename(temporary, path)  # Last: a version that is there has everything.
     finally:
         shutil.rmtree(temporary, ignore_errors=True)
+    inputs: dict[str, Any] = {"token_ids": service.token_types, "examples": ["examples"]}
+    inputs |= service.texts_of_signatures
     return {
         "path": path,
         "signatures": {
-            name: {
-                "inputs": _input_names(function),
-                "outputs": sorted(function.structured_outputs),
-            }
+            name: {"inputs": sorted(inputs[name]), "outputs": sorted(function.structured_outputs)}
             for name, function in signatures.items()
         },
         "columns": service.columns,
@@ -133,15 +131,6 @@ def write_version(service: Service, output: str, version: int | None = None) -> 
         "buckets": list(service.settings.lengths),
         "warmup_requests": warmup_requests,
     }
-
-
-def _input_names(function: Any) -> list[str]:
-    """Names of the inputs of a concrete function, as its signature has them.
-
-    A keyword argument is named by its key, as the name of its spec is in lower case.
-    """
-    positional, by_name = function.structured_input_signature
-    return sorted([*(spec.name for spec in positional), *by_name])
 
 
 def versions(output: str) -> Sequence[int]:

@@ -15,7 +15,7 @@ from official.xlnet.configs.experiment import XLNetConfig
 from official.xlnet.configs.registry import SERVICES
 from official.xlnet.configs.validation import require_one_of
 from official.xlnet.data.graph_names import graph_names
-from official.xlnet.errors import ConfigError, require_config
+from official.xlnet.errors import require_config
 from official.xlnet.inference.language_model import loaded, window_length
 from official.xlnet.inference.network.length_buckets import default_lengths
 from official.xlnet.modeling.models.xlnet_task_model import XLNetTaskModel
@@ -70,13 +70,14 @@ def create_service(
     config.training.precision = "float32"
     tf_keras.mixed_precision.set_global_policy("float32")
     task = config.task
-    trained = {"task": task.max_length, "encoder": config.data.seq_len}
-    longest = max_length or trained.get(head) or window_length(config)
+    trained = {"task": task.max_length, "encoder": config.data.seq_len, "lm": window_length(config)}
+    longest = max_length or trained[head]
     columns = _text_columns(config, head, text_columns)
     texts_of_each = columns.get("texts_of_subtasks") or (columns["text_columns"],)
     shortest = max(2 + max(map(len, texts_of_each)), task.shortest_input)
-    if lengths and max_length and lengths[-1] != max_length:
-        raise ConfigError(f"buckets: expected {max_length} as the last bucket, got {lengths[-1]}")
+    if lengths and max_length:
+        expected = f"{max_length} as the last bucket"
+        require_config(lengths[-1] == max_length, "buckets", expected, lengths[-1])
     settings = Settings(
         lengths=tuple(lengths) or default_lengths(longest, shortest),
         weights=weights,
@@ -87,8 +88,7 @@ def create_service(
     settings.check(shortest)
     graph_tokenizer = GraphTokenizer(tokenizer)
     if head == "encoder":
-        encoder = model_directory.load_encoder(model_dir)
-        return EncoderService(encoder, graph_tokenizer, settings)
+        return EncoderService(model_directory.load_encoder(model_dir), graph_tokenizer, settings)
     if head == "lm":
         language_model, _ = loaded(model_dir)
         pieces = [tokenizer.id_to_piece(i) for i in range(tokenizer.vocab_size)]

@@ -115,8 +115,10 @@ class RunData:
         self.parts: list[Part] = []
         for each, own in zip(every, rows, strict=True):
             self.parts.append(Part(each, own, sum(part.lanes.windows for part in self.parts)))
-        num_windows = sum(part.lanes.windows for part in self.parts)
-        self.lanes = dataclasses.replace(self.parts[0].lanes, windows=num_windows)
+        self.lanes = self.parts[0].lanes
+        if len(every) > 1:
+            total = sum(part.lanes.windows for part in self.parts)
+            self.lanes = dataclasses.replace(self.lanes, windows=total)
         files = [part.lanes.files for part in self.parts]
         identity = files[0] if len(files) == 1 else [files, list(shares)]
         self.checksum = hashlib.sha256(json_text(identity).encode()).hexdigest()

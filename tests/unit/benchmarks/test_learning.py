@@ -149,30 +149,31 @@ def test_the_first_seed_tries_every_rate_and_the_others_its_best(tmp_path, monke
     assert capsys.readouterr().out.splitlines()[-1] == first.out.splitlines()[-1]
 
 
-def result(loss, seconds=60.0, steps=500, unigram_loss=6.5):
-    curve = [[seconds / 2, steps // 2, loss + 1], [seconds, steps, loss]]
-    values = {"curve": curve, "seconds": seconds, "steps": steps, "loss": loss}
-    return values | {"unigram_loss": unigram_loss}
+def result(loss, steps=500, unigram_loss=6.5):
+    curve = [[steps // 2, loss + 1], [steps, loss]]
+    return {"curve": curve, "loss": loss, "unigram_loss": unigram_loss}
 
 
 def test_time_to_quality_has_the_best_rate_of_a_peer_and_the_mean_over_seeds(tmp_path):
     path, page = str(tmp_path / "rows.json"), tmp_path / "page.md"
     for seed, loss in ((0, 4.0), (0, 5.0), (1, 5.2)):  # The first is measured again.
         report.add(path, Run("news", "ours", seed, steps=500), result(loss))
-    report.add(path, Run("news", "ours", 0, steps=1400), result(4.5, 150.0, 1400))
+    report.add(path, Run("news", "ours", 0, steps=1400), result(4.5, 1400))
     for rate, loss in ((1e-3, 5.4), (3e-3, 5.1), (1e-2, 5.3)):
-        report.add(path, Run("news", "hf", 0, rate=rate, seconds=300), result(loss, 300.0, 1376))
-    trial = Run("news", "ours", 0, steps=500, overrides=("model.dropout=0.3",), is_timed=False)
+        report.add(path, Run("news", "hf", 0, steps=1376, rate=rate), result(loss, 1376))
+    trial = Run("news", "ours", 0, steps=500, overrides=("model.dropout=0.3",))
     report.add(path, trial, result(4.5))
-    page.write_text("".join(f"<!-- table: {x} -->\n<!-- end -->\n" for x in ("time", "trials")))
+    page.write_text("<!-- table: steps -->\n<!-- end -->\n")
     report.write(path, str(page))
     assert [line for line in page.read_text().splitlines() if "| news |" in line] == [
-        "| tiny | news | unigram baseline |  |  |  | 6.500 |",
-        "| tiny | news | ours | 2 | 500 | 60 | 5.100 ± 0.141 |",
-        "| tiny | news | ours | 1 | 1400 | 150 | 4.500 |",
-        "| tiny | news | HF, rate 0.003 | 1 | 1376 | 300 | 5.100 |",
+        "| tiny | news |  | unigram baseline |  |  |  | 6.500 |",
         "| tiny | news | 500 | model.dropout=0.3 | 1 | 5.500 | 5.500 | 4.500 |",
+        "| tiny | news | 500 | the recipe | 2 | 6.100 | 6.100 | 5.100 ± 0.141 |",
+        "| tiny | news | 1376 | HF, rate 0.003 | 1 | 6.100 | 6.100 | 5.100 |",
+        "| tiny | news | 1400 | the recipe | 1 | 5.500 | 5.500 | 4.500 |",
     ]
+    curves = report.shown(read_rows(path))["tiny, news"]["runs"]
+    assert [run["peer"] for run in curves] == ["ours", "ours", "hf", "ours"]
     report.add(path, Run("news", "ours", 2, steps=500), result(4.7, unigram_loss=6.3))
     with pytest.raises(ValueError, match=r"one loss of unigrams for tiny, news, got \[6\.3, 6\.5"):
         report.write(path, str(page))
@@ -192,8 +193,8 @@ def test_a_run_is_another_once_the_recipe_has_changed(tmp_path, monkeypatch):
     report._today.cache_clear()
     lines = report.table(read_rows(path)).splitlines()
     report._today.cache_clear()
-    names = [line.split(" | ")[2] for line in lines if "ours" in line]
-    assert names == [f"ours, training.learning_rate={rate}", "ours"]
+    names = [line.split(" | ")[3] for line in lines if "| 500 |" in line]
+    assert names == ["the recipe", f"training.learning_rate={rate}"]
 
 
 def test_tf_models_official_trains_on_the_same_permutations():

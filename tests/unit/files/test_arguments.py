@@ -85,7 +85,13 @@ def named(
     return path, other, weights, number, share
 
 
+@checks_arguments()
+def switched(on: bool, word: str = ""):
+    return on, word
+
+
 def test_arguments_become_what_is_expected():
+    assert [type(value) for value in switched(np.True_, np.str_("a"))] == [bool, str]
     path = pathlib.Path("a b/ü")
     assert named(path, path) == (os.fspath(path), path, None, 3, 0.5)
     numbers = {"number": np.int64(7), "share": np.float32(0.25)}

@@ -60,6 +60,7 @@ class _Service(tf.Module):
     settings = Settings((16,))
     columns = {"text": "text"}
     texts_of_signatures = {"serving_default": ("text",)}
+    token_types = {"token_ids": tf.int32}
 
     @tf.function(input_signature=[tf.TensorSpec([None], tf.string)], autograph=False)
     def answer(self, text):

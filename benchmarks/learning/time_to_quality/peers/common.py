@@ -1,16 +1,14 @@
-"""Flags, learning rate and clock of the peers' training programs."""
+"""Flags and learning rate of the peers' training programs."""
 
 from __future__ import annotations
 
 import argparse
-import os
-import time
 from collections.abc import Callable, Iterator
 
 import numpy as np
 
 from benchmarks.harness.command_line import parse, required
-from benchmarks.learning.time_to_quality.runs import PEER_CHECKPOINTS
+from benchmarks.learning.time_to_quality.runs import NUM_CHECKPOINTS
 
 WARMUP_STEPS = 150
 WEIGHT_DECAY = 0.01  # The usual one of AdamW; that of our recipe is for Muon.
@@ -20,35 +18,24 @@ _LOWEST_RATE = 0.02  # Share of the peak rate that the decay ends at.
 def arguments() -> argparse.Namespace:
     """The flags that `runs.train` gives."""
     paths = {name: required("path") for name in ("config", "windows", "vocab", "data", "output")}
-    numbers = {name: required("number", type=float) for name in ("rate", "seconds")}
-    return parse(__doc__, **paths, **numbers, seed=required("random seed", type=int))
-
-
-def process_seconds() -> float:
-    """Seconds since this process started, imports included."""
-    with open("/proc/self/stat", encoding="ascii") as file:
-        ticks = int(file.read().rpartition(")")[2].split()[19])
-    return time.clock_gettime(time.CLOCK_BOOTTIME) - ticks / os.sysconf("SC_CLK_TCK")
+    numbers = {name: required("number", type=int) for name in ("steps", "seed")}
+    return parse(__doc__, **paths, **numbers, rate=required("number", type=float))
 
 
 def steps(
     flags: argparse.Namespace, save: Callable[[int], None]
 ) -> Iterator[tuple[float, np.random.Generator]]:
-    """Yields the learning rate and a random generator of each step until the time is over.
+    """Yields the learning rate and a random generator of each step.
 
-    The rate warms up linearly, and decays linearly over the time that the run has. `save(step)`
-    is called at ten times, and at the end.
+    The rate warms up and decays linearly. `save(step)` is called at six steps, as of our recipe.
 
     Args:
       flags: the flags.
       save: saves a checkpoint.
     """
-    step, saved = 0, 0
-    while (now := process_seconds()) < flags.seconds:
-        if now >= (saved + 1) * flags.seconds / PEER_CHECKPOINTS and step:
-            save(step)
-            saved = int(now * PEER_CHECKPOINTS / flags.seconds)
-        share = min(1.0, (step + 1) / WARMUP_STEPS) * max(_LOWEST_RATE, 1 - now / flags.seconds)
-        yield flags.rate * share, np.random.default_rng([flags.seed, step])
-        step += 1
-    save(step)
+    for step in range(flags.steps):
+        decay = max(_LOWEST_RATE, 1 - step / flags.steps)
+        rate = flags.rate * min(1.0, (step + 1) / WARMUP_STEPS) * decay
+        yield rate, np.random.default_rng([flags.seed, step])
+        if (step + 1) % -(-flags.steps // NUM_CHECKPOINTS) == 0 or step + 1 == flags.steps:
+            save(step + 1)

@@ -3,31 +3,26 @@
     python -m benchmarks.learning.time_to_quality.peers.tfm --config=… (see `runs`)
 
 No memory, no dropout; AdamW with the momentum and clipping of our recipe; the step is one
-`tf.function`. Its weights have no place for ours, so the process evaluates its own checkpoints once
-its time is over.
+`tf.function`. Its weights have no place for ours, so the process evaluates its own checkpoints at
+its end.
 """
 
 from __future__ import annotations
 
 import dataclasses
-import json
 import os
 
 import tensorflow as tf
 import tf_keras
 from official.legacy.xlnet import xlnet_modeling
 
-from benchmarks.learning.time_to_quality.peers.common import (
-    WEIGHT_DECAY,
-    arguments,
-    process_seconds,
-    steps,
-)
+from benchmarks.learning.time_to_quality.peers.common import WEIGHT_DECAY, arguments, steps
 from benchmarks.learning.time_to_quality.runs import EVALUATION
 from benchmarks.training.peers.tfm import create_model
 from official.xlnet.configs.experiment import XLNetConfig
 from official.xlnet.configs.sections import ObjectiveSections
 from official.xlnet.data.pretraining_dataset import Records, pretraining_dataset
+from official.xlnet.files.json_files import write_json
 from official.xlnet.modeling.objectives import create_objective
 from official.xlnet.tokenization.tokenizer import num_pieces
 from official.xlnet.training.run_health import unigram_distribution
@@ -67,18 +62,16 @@ def main() -> None:
     saved = {}
 
     def save(number: int) -> None:
-        saved[number] = process_seconds(), model.get_weights()
+        saved[number] = model.get_weights()
 
     for rate, _ in steps(flags, save):
         optimizer.learning_rate.assign(rate)
         step()
 
     metrics = evaluator(model, config, flags.data)
-    for number, (seconds, weights) in saved.items():
+    for number, weights in saved.items():
         model.set_weights(weights)
-        path = os.path.join(flags.output, f"step-{number}")
-        with open(path, "w", encoding="utf-8") as file:
-            json.dump({"seconds": seconds, **metrics()}, file)
+        write_json(os.path.join(flags.output, f"step-{number}"), metrics())
 
 
 def features(objective, batch: dict[str, tf.Tensor]) -> dict[str, tf.Tensor]:
@@ -124,7 +117,10 @@ def evaluator(model: xlnet_modeling.PretrainingXLNetModel, config: XLNetConfig, 
     rows = records.largest_batch("heldout", config.training.batch_size)
     data = records.batches(rows, "heldout")
     nats_V = -tf.math.log(
-        tf.constant(unigram_distribution(records, config.model.vocab_size), tf.float32)
+        tf.constant(
+            unigram_distribution(records.first_windows(200_000), config.model.vocab_size),
+            tf.float32,
+        )
     )
 
     @tf.function

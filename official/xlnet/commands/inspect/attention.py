@@ -11,11 +11,10 @@ from __future__ import annotations
 import os
 from typing import Any
 
-from absl import flags
-
 from official.xlnet.checkpoints.any_format import load_config
 from official.xlnet.commands import INSPECTED_TEXT, MODEL, REQUIRED, comma_list, flag_table, string
-from official.xlnet.commands.inspect import check_ending
+from official.xlnet.data.result_files import check_ending
+from official.xlnet.errors import require_config
 from official.xlnet.files.atomic import write_bytes
 from official.xlnet.files.staging import on_local_disk
 
@@ -36,17 +35,16 @@ def run() -> dict[str, Any]:
     from official.xlnet.analysis.attention_patterns import find_patterns
     from official.xlnet.runtime.pictures import png
 
-    path = check_ending(FLAGS.output, (".html", ".png"))
+    ending = check_ending(FLAGS.output, (".html", ".png"))
     model = load_config(FLAGS.model).model
     layers = _numbers("layers", model.num_layers)
     heads = _numbers("heads", model.num_heads)
     maps = attention_maps(FLAGS.model, FLAGS.text, FLAGS.max_tokens, FLAGS.text_pair)
-    if path.endswith(".html"):
-        write_bytes(path, as_html(maps, layers, heads).encode())
-    else:
-        write_bytes(path, png(maps.plot(layers, heads)))
+    is_page = ending == ".html"
+    page = as_html(maps, layers, heads).encode() if is_page else png(maps.plot(layers, heads))
+    write_bytes(FLAGS.output, page)
     return {
-        "output": os.path.abspath(path),
+        "output": os.path.abspath(FLAGS.output),
         "tokens": len(maps.pieces),
         "patterns": {
             found.pattern: {
@@ -62,8 +60,8 @@ def run() -> dict[str, Any]:
 
 def _numbers(name: str, limit: int) -> list[int]:
     """The numbers of a list flag, from 0 to limit - 1; all of them by default."""
-    numbers = [int(text) if text.isdecimal() else -1 for text in FLAGS[name].value]
-    if any(not 0 <= number < limit for number in numbers):
-        given = ",".join(FLAGS[name].value)
-        raise flags.Error(f"--{name}: expected integers from 0 to {limit - 1}, got {given}")
+    given = FLAGS[name].value
+    numbers = [int(text) if text.isdecimal() else -1 for text in given]
+    is_inside = all(0 <= number < limit for number in numbers)
+    require_config(is_inside, f"--{name}", f"integers from 0 to {limit - 1}", ",".join(given))
     return numbers or list(range(limit))

@@ -17,8 +17,8 @@ from absl import flags
 
 from official.xlnet.checkpoints.any_format import load_config
 from official.xlnet.commands import flag_table, integer, string
-from official.xlnet.commands.inspect import check_ending
 from official.xlnet.configs.experiment import recipe_path
+from official.xlnet.data.result_files import check_ending
 from official.xlnet.files.atomic import write_bytes
 from official.xlnet.files.staging import on_local_disk
 
@@ -48,8 +48,8 @@ def run(*arguments: str) -> dict[str, Any]:
         raise flags.Error(
             f"expected one data set, `records DIR`, got {' '.join(arguments) or 'none'}"
         )
-    default = f"{FLAGS.split}-{FLAGS.lane}-{FLAGS.index}.html"
-    path = check_ending(FLAGS.output or default, (".html",))
+    path = FLAGS.output or f"{FLAGS.split}-{FLAGS.lane}-{FLAGS.index}.html"
+    check_ending(path, (".html",))
     window = read_window(
         arguments[0],
         load_config(recipe_path(FLAGS.config)) if FLAGS.config else None,

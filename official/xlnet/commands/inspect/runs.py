@@ -11,11 +11,11 @@ from __future__ import annotations
 import os
 from typing import Any
 
-import numpy as np
+import pandas as pd
 from absl import flags
 
 from official.xlnet.commands import REQUIRED, flag_table, string
-from official.xlnet.commands.inspect import check_ending
+from official.xlnet.data.result_files import check_ending
 from official.xlnet.errors import require_data
 from official.xlnet.files.atomic import write_bytes
 from official.xlnet.files.staging import on_local_disk
@@ -26,7 +26,6 @@ TAKES_ARGUMENTS = True
 FLAGS = flag_table(string("output", REQUIRED, "Output file, .png."))
 
 _SMOOTHING = 50  # The moving average spans 1 / _SMOOTHING of a run.
-_MAX_COLORS = 10  # Colors of Matplotlib's default cycle.
 
 
 @on_local_disk(FLAGS, writes=["output"], reads_arguments=True)
@@ -34,7 +33,7 @@ def run(*arguments: str) -> dict[str, Any]:
     """Writes the plot; returns its path and the number of runs."""
     if not arguments:
         raise flags.Error("expected model directories, `runs DIR...`, got none")
-    path = check_ending(FLAGS.output, (".png",))
+    check_ending(FLAGS.output, (".png",))
     figure = new_figure(8, 5)
     axes = figure.subplots()
     full = [os.path.abspath(directory) for directory in arguments]
@@ -42,15 +41,11 @@ def run(*arguments: str) -> dict[str, Any]:
     for number, directory in enumerate(full):
         history = read_history(directory)
         require_data(bool(history), directory, f"the {HISTORY_FILE} of a training run", "none")
-        steps = np.array([line["step"] for line in history])
-        losses = np.array([line["loss"] for line in history])
-        width = max(1, len(losses) // _SMOOTHING)
-        smooth = np.convolve(losses, np.ones(width) / width, mode="valid")
-        color = f"C{number % _MAX_COLORS}"
-        axes.plot(steps, losses, color=color, alpha=0.15, linewidth=0.6)
-        name = os.path.relpath(directory, parent)
-        axes.plot(steps[width - 1 :], smooth, color=color, label=name)
+        losses = pd.DataFrame(history).set_index("step")["loss"]
+        smooth = losses.rolling(max(1, len(losses) // _SMOOTHING)).mean()
+        axes.plot(losses, color=f"C{number}", alpha=0.15, linewidth=0.6)
+        axes.plot(smooth, color=f"C{number}", label=os.path.relpath(directory, parent))
     axes.set(xlabel="step", ylabel="training loss, nats per target")
     axes.legend()
-    write_bytes(path, png(figure, bbox_inches="tight"))
-    return {"output": os.path.abspath(path), "runs": len(arguments)}
+    write_bytes(FLAGS.output, png(figure, bbox_inches="tight"))
+    return {"output": os.path.abspath(FLAGS.output), "runs": len(arguments)}

@@ -10,7 +10,7 @@ import os
 from typing import Any
 
 from official.xlnet.commands import INSPECTED_TEXT, MODEL, REQUIRED, flag_table, string
-from official.xlnet.commands.inspect import check_ending
+from official.xlnet.data.result_files import check_ending
 from official.xlnet.files.atomic import write_bytes
 from official.xlnet.files.staging import on_local_disk
 
@@ -23,11 +23,11 @@ def run() -> dict[str, Any]:
     from official.xlnet.analysis.attention_maps import token_steps
     from official.xlnet.runtime.pictures import png
 
-    path = check_ending(FLAGS.output, (".png",))
+    check_ending(FLAGS.output, (".png",))
     steps = token_steps(FLAGS.model, FLAGS.text, FLAGS.max_tokens, FLAGS.text_pair)
-    write_bytes(path, png(steps.plot()))
+    write_bytes(FLAGS.output, png(steps.plot()))
     return {
-        "output": os.path.abspath(path),
+        "output": os.path.abspath(FLAGS.output),
         "tokens": len(steps.pieces),
         "mean_steps": round(float(steps.num_steps.mean()), 3),
         "most_steps": int(steps.num_steps.max()),

@@ -12,7 +12,6 @@ import contextlib
 import dataclasses
 import glob
 import os
-import uuid
 import warnings
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
@@ -74,8 +73,8 @@ class SavedModelHandler(ModelHandler[Row, Row, Any]):
 
         with local_copy(self._version_dir) as copy, plain_folder(copy) as folder:
             path = os.path.join(folder, COLUMNS_FILE)
-            columns = read_json(path) if os.path.exists(path) else {}
-            return _Exported(tf.saved_model.load(folder), conform(columns, dict[str, str], path))
+            columns = read_json(path, dict[str, str]) if os.path.exists(path) else {}
+            return _Exported(tf.saved_model.load(folder), columns)
 
     def run_inference(
         self, batch: Sequence[Row], model: Any, inference_args: dict[str, Any] | None = None
@@ -141,8 +140,7 @@ def predict_in_bulk(
         is_table = os.path.splitext(without_compression(path))[1].lower() in _TABLES
         is_folder = not file_system.is_remote(path) and file_system.is_dir(path)
         got = "a directory" if is_folder else "a table, which --model and --endpoint read"
-        has_lines = not (is_table or is_folder)
-        require_data(has_lines, path, "JSON lines for --saved_model", got)
+        require_data(not (is_table or is_folder), path, "JSON lines for --saved_model", got)
     if not file_system.is_remote(output):  # Beam's own error is a traceback in another's text.
         os.makedirs(os.path.dirname(os.path.abspath(output)), exist_ok=True)
     try:
@@ -181,27 +179,21 @@ def predict_in_bulk(
 
 @contextlib.contextmanager
 def _prefix_for_beam(output: str) -> Iterator[str]:
-    """A prefix for Beam, which looks for its files by patterns; they get the prefix `output`."""
+    """A prefix for Beam, which looks for its files by patterns."""
     folder, start = os.path.split(output)
-    written = start
-    if not is_plain(start) and not file_system.is_remote(output):
-        written = f"rows-{uuid.uuid4().hex}"
+    expected = "a name without the characters of patterns, which Beam takes for one"
+    require_data(is_plain(start), output, expected, repr(start))
     with plain_folder(folder) as plain, warnings.catch_warnings():
         # Of Beam's regular expressions, for a `[` in the name of a file.
         warnings.filterwarnings("ignore", "Possible nested set", FutureWarning)
-        yield os.path.join(plain, written)
-        if written != start:
-            for name in filter(lambda name: name.startswith(written), os.listdir(plain)):
-                renamed = start + name.removeprefix(written)
-                os.replace(os.path.join(plain, name), os.path.join(plain, renamed))
+        yield os.path.join(plain, start)
 
 
 def _parse(line: bytes) -> Any:
     try:
         return conform(parse_json(line.decode("utf-8-sig"), "row"), dict[str, Any], "row")
     except (DataError, UnicodeDecodeError):
-        text = line.decode("utf-8", "replace")
-        return _wrong({"error": "expected a JSON object", "row": text})
+        return _wrong({"error": "expected a JSON object", "row": line.decode("utf-8", "replace")})
 
 
 def _tagged(prediction: Row) -> Any:

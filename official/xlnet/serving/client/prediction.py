@@ -52,7 +52,8 @@ def predict_remotely(
         while True:
             batch = list(itertools.islice(examples, batch_size))
             if batch:
-                inputs = batch_inputs(batch, input_names)
+                rows = [example.inputs(input_names) for example in batch]
+                inputs = {name: padded([row[name] for row in rows]) for name in rows[0]}
                 waiting.append((batch, executor.submit(endpoint.predict, inputs)))
             while waiting and (not batch or len(waiting) >= _CONCURRENT_REQUESTS):
                 done, future = waiting.popleft()
@@ -62,17 +63,6 @@ def predict_remotely(
                     yield {"id": example.id, **row_of(outputs, row)}
             if not batch:
                 return
-
-
-def batch_inputs(batch: list[Any], input_names: list[str]) -> dict[str, list]:
-    """Converts examples to the text inputs of a request; lists are padded with "".
-
-    Args:
-      batch: the examples.
-      input_names: names of the signature's inputs, in the order of the texts of an example.
-    """
-    rows = [example.inputs(input_names) for example in batch]
-    return {name: padded([row[name] for row in rows]) for name in rows[0]}
 
 
 def padded(column: list[Any]) -> list[Any]:

@@ -27,7 +27,7 @@ from official.xlnet.modeling.models.xlnet_task_model import XLNetTaskModel
 from official.xlnet.serving.services.input_checks import checked_rows, checked_text, checked_tokens
 from official.xlnet.tokenization.graph.packing import PADDING, Features, padded, segments_of
 from official.xlnet.tokenization.graph.tokenizer import GraphTokenizer
-from official.xlnet.tokenization.special_tokens import SEGMENT_PAD, SEP_ID
+from official.xlnet.tokenization.special_tokens import SEGMENT_A, SEGMENT_PAD, SEP_ID
 
 _WORD = "the"
 
@@ -97,13 +97,13 @@ class Service(tf.Module):
       sequences: number of sequences of a unit, S, in token inputs [B, S, T]; None for [B, T].
       num_texts: number of texts that are packed into one sequence.
       with_list: name of the text input that is a list per row, string [B, S]; None if none is.
-      takes_may_start: whether token inputs include `may_start`.
+      token_types: dtypes of the token inputs, by name.
     """
 
     sequences: int | None = None
     num_texts = 1
     with_list: str | None = None
-    takes_may_start = False
+    token_types = {"token_ids": tf.int32, "segment_ids": tf.int32}
 
     def __init__(self, tokenizer: GraphTokenizer, vocab_size: int, settings: Settings):
         super().__init__(name="service")
@@ -135,11 +135,6 @@ class Service(tf.Module):
         """Computes the outputs for validated token inputs [B, (S,) T] of maximum length T."""
         raise NotImplementedError
 
-    @property
-    def num_segments(self) -> int:
-        """Number of segment ids; valid ones are 0 … num_segments - 1, and the id of padding."""
-        return max(segments_of(self.num_texts)) + 1
-
     def signatures(self) -> dict[str, Any]:
         """Returns the concrete function of each signature, by name."""
         function = functools.partial(tf.function, autograph=False)
@@ -162,12 +157,7 @@ class Service(tf.Module):
     def token_specs(self) -> dict[str, tf.TensorSpec]:
         """Returns the specs of the token inputs, by name; `segment_ids` is 4 at padding."""
         shape = [None, None] if self.sequences is None else [None, self.sequences, None]
-        specs = {
-            name: tf.TensorSpec(shape, tf.int32, name) for name in ("token_ids", "segment_ids")
-        }
-        if self.takes_may_start:
-            specs["may_start"] = tf.TensorSpec(shape, tf.bool, "may_start")
-        return specs
+        return {name: tf.TensorSpec(shape, kind, name) for name, kind in self.token_types.items()}
 
     def sample_texts(
         self, num_words: int, signature: str = "serving_default"
@@ -179,11 +169,9 @@ class Service(tf.Module):
 
     def sample_tokens(self, length: int) -> dict[str, Any]:
         """Returns example token inputs with one row of `length` tokens."""
+        values = {"token_ids": SEP_ID, "segment_ids": SEGMENT_A, "may_start": True}
         shape = [1, length] if self.sequences is None else [1, self.sequences, length]
-        inputs = {"token_ids": tf.fill(shape, SEP_ID), "segment_ids": tf.zeros(shape, tf.int32)}
-        if self.takes_may_start:
-            inputs["may_start"] = tf.ones(shape, tf.bool)
-        return inputs
+        return {name: tf.fill(shape, values[name]) for name in self.token_types}
 
     def serve_texts(self, **texts: tf.Tensor) -> Tensors:
         """Validates the text inputs of a request and computes the outputs."""
@@ -210,12 +198,11 @@ class Service(tf.Module):
 
     def serve_tokens(self, **inputs: tf.Tensor) -> Tensors:
         """Validates the token inputs of a request (`token_specs`) and computes the outputs."""
-        longest = self.settings.max_length
-        inputs = checked_tokens(inputs, self.vocab_size, self.num_segments, longest)
+        longest, num_segments = self.settings.max_length, max(segments_of(self.num_texts)) + 1
+        inputs = checked_tokens(inputs, self.vocab_size, num_segments, longest)
         filled = {}
         for name, x in inputs.items():
-            missing = longest - tf.shape(x)[-1]
-            paddings = [[0, 0]] * (x.shape.rank - 1) + [[missing, 0]]
+            paddings = [[0, 0]] * (x.shape.rank - 1) + [[longest - tf.shape(x)[-1], 0]]
             filled[name] = tf.pad(x, paddings, constant_values=PADDING.get(name, 0))
             filled[name].set_shape([*x.shape[:-1], longest])
         filled["is_padding"] = filled["segment_ids"] == SEGMENT_PAD

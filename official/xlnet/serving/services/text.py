@@ -27,8 +27,7 @@ class TextService(TaskService):
         raise NotImplementedError
 
     def from_texts(self, texts):
-        columns = [self.tokenizer(texts[name]) for name in self.text_names]
-        return self._answer(self._packed(columns))
+        return self._answer(self._packed([self.tokenizer(texts[name]) for name in self.text_names]))
 
     def _packed(self, columns: list[tf.RaggedTensor]) -> Tensors:
         """Converts ids of texts, ragged int32 [B, (tokens)], to inputs of the network [U, S, T]."""

@@ -231,7 +231,7 @@ class QuestionService(TaskService):
     """
 
     num_texts = 2
-    takes_may_start = True
+    token_types = {**TaskService.token_types, "may_start": tf.bool}
     text_names = INPUTS
     per_token = ("start_logits", "end_logits")
 
