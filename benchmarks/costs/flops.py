@@ -18,7 +18,7 @@ from __future__ import annotations
 import dataclasses
 
 from benchmarks.harness.workload import Shape
-from official.xlnet.modeling.kernels.device_forms import has_tpu
+from official.xlnet.modeling.kernels.device_forms import device
 from official.xlnet.modeling.kernels.matrix_products import inner_width
 from official.xlnet.modeling.kernels.relative_shift import ConsecutiveRows
 
@@ -80,7 +80,9 @@ def necessary(shape: Shape, training: bool = True) -> list[Product]:
 def computed(shape: Shape, training: bool = True) -> list[Product]:
     """Returns the products that our step executes; see `necessary` for the arguments."""
     keys = shape.mem_len + shape.seq_len
-    if has_tpu() and training:  # The network for inference computes per distance everywhere.
+    if (
+        device() == "TPU" and training
+    ):  # The network for inference computes per distance everywhere.
         return _products(shape, training, _from_factors(shape))
     blocks = ConsecutiveRows(shape.seq_len, keys)
     distances = [(blocks.block, keys + blocks.block - 1)] * blocks.num_blocks

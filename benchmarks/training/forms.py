@@ -25,7 +25,6 @@ from benchmarks.training import ours
 from official.xlnet.modeling.kernels import (
     attend,
     attention,
-    relative_shift,
     stateless_dropout,
     xla_kernels,
 )
@@ -36,32 +35,10 @@ from official.xlnet.modeling.networks import xlnet_encoder
 from official.xlnet.modeling.ops.visibility import can_attend
 
 
-def _plain_shift(self, score_BNPR, position_BP):
-    return reference.relative_shift(
-        tf.einsum("bnpr->bpnr", score_BNPR), position_BP, self.num_tokens, self.num_keys
-    )
-
-
-def _plain_shift_back(self, score_BNPK, position_BP):
-    num_distances = self.num_keys + self.num_tokens - 1
-    first_BP = self.num_tokens - 1 - position_BP
-    key_BPR = tf.range(num_distances) - first_BP[:, :, None]
-    has_key_BPR = (key_BPR >= 0) & (key_BPR < self.num_keys)
-    shape = tf.shape(score_BNPK)[:3]
-    key_BNPR = tf.broadcast_to(
-        tf.clip_by_value(key_BPR, 0, self.num_keys - 1)[:, None],
-        [*tf.unstack(shape), num_distances],
-    )
-    score_BNPR = tf.gather(score_BNPK, key_BNPR, batch_dims=3)
-    return tf.where(has_key_BPR[:, None], score_BNPR, tf.zeros([], score_BNPK.dtype))
-
-
-def _plain_attend(terms, value_BNKH, rows, keys, pattern, rate, seed):
-    p_BNQK = tf.nn.softmax(
-        attend._masked_scores(pattern, terms.content, terms.positional, terms.segment, rows, keys)
-    )
+def _plain_attend(terms, value_BNKH, rows, keys, shift, causal, rate, seed):
+    p_BNQK = tf.nn.softmax(attend._masked_scores(shift, causal, *terms, rows, keys))
     output_BNQH = tf.matmul(tf.cast(dropout(p_BNQK, rate, seed), value_BNKH.dtype), value_BNKH)
-    sees_any_BQ = tf.reduce_any(can_attend(rows, keys, pattern.causal), axis=-1)
+    sees_any_BQ = tf.reduce_any(can_attend(rows, keys, causal), axis=-1)
     return output_BNQH * tf.cast(sees_any_BQ, output_BNQH.dtype)[:, None, :, None]
 
 
@@ -87,10 +64,6 @@ FORMS: dict[str, tuple[tuple[object, str, object], ...]] = {
     "merged projections": (
         (attention, "to_heads", functools.partial(tf.einsum, "bxd,dnh->bnxh")),
         (attention, "from_heads", functools.partial(tf.einsum, "bnxh,dnh->bxd")),
-    ),
-    "rolled rows": (
-        (relative_shift.TargetRows, "to_keys", _plain_shift),
-        (relative_shift.TargetRows, "from_keys", _plain_shift_back),
     ),
     "row sums as products": (
         *(

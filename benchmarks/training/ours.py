@@ -100,7 +100,7 @@ def server(encoder: XLNetEncoder, shape: Shape) -> Callable:
 
     def encode(token_ids, segment_ids):
         is_padding = tf.zeros_like(token_ids, tf.bool)
-        return network(token_ids, is_padding, segment_ids).vectors
+        return network(token_ids, is_padding, segment_ids)[0]
 
     return encode
 

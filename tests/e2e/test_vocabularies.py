@@ -15,7 +15,7 @@ from official.xlnet.checkpoints.model_directory import PARTS
 from official.xlnet.configs.model import ModelConfig
 from official.xlnet.data.reading import check_unknown
 from official.xlnet.errors import ConfigError, DataError
-from official.xlnet.tokenization.tokenizer import copy_vocabulary
+from official.xlnet.tokenization.tokenizer import read_vocabulary, write_vocabulary
 from tests.helpers.corpora import domain_text
 from tests.helpers.world import command
 
@@ -103,7 +103,7 @@ def pad(source, output, as_before=False):
             values[name] = np.concatenate([values[name], more.astype(np.float32)])
     os.makedirs(output)
     write_variables(str(output), values.items())
-    copy_vocabulary(source.vocab_file, str(output))
+    write_vocabulary(read_vocabulary(source.vocab_file), str(output))
     config.save(str(output))
     return output
 

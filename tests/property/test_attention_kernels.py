@@ -192,8 +192,7 @@ def test_cached_form(seed):
     mask, causal = case.mask, case.settings["causal"]
     wanted, _ = reference(case.hidden, mask, table, case.weights, causal=causal)
     first = case.tokens // 2
-    kernels = case.weights.key, case.weights.value, case.weights.position
-    cache = new_cache(case.content[:, :first], case.tokens, table, *kernels)
+    cache = new_cache(case.content[:, :first], case.tokens, table, case.weights)
     no_rows = OrderedRows(*(x[:, :0] for x in mask.query))
     for number in range(first, case.tokens):
         row = OrderedRows(*(x[:, number : number + 1] for x in mask.content))

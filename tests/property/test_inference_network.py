@@ -73,25 +73,26 @@ def assert_close(found, expected, where=slice(None)):
     np.testing.assert_allclose(np.array(found)[where], np.array(expected)[where], **CLOSE)
 
 
-def check_memory(case, found, expected):
+def check_memory(case, memory, expected):
     if not case.memory:
-        assert found.memory is None
+        assert memory is None
         return
     # Vectors of padding, which the next window does not see, may differ.
     is_real = np.ones([3, case.memory], bool)
     reused = case.real[:, : case.reuse or None]
     newest = min(reused.shape[1], case.memory)
     is_real[:, case.memory - newest :] = reused[:, reused.shape[1] - newest :]
-    assert found.memory.shape == expected["memory"].shape
-    assert_close(found.memory, expected["memory"], (slice(None), is_real))
+    assert memory.shape == expected["memory"].shape
+    assert_close(memory, expected["memory"], (slice(None), is_real))
 
 
 def test_content_stream(case):
     inputs = case.of("segment_ids")
-    expected, found = case.encoder(inputs), case.network(**inputs)
-    assert_close(found.vectors, expected["content"], case.real)
-    check_memory(case, found, expected)
-    last = case.network(**inputs, last_only=True).vectors
+    expected = case.encoder(inputs)
+    vectors, memory = case.network(**inputs)
+    assert_close(vectors, expected["content"], case.real)
+    check_memory(case, memory, expected)
+    last, _ = case.network(**inputs, last_only=True)
     assert_close(last[:, 0], expected["content"][:, -1], case.real[:, -1])
 
 
@@ -99,19 +100,19 @@ def test_query_stream_in_any_order(case):
     inputs = case.of("order")
     positions = tf.tile(tf.range(case.tokens)[None], [3, 1])
     expected = case.encoder({**inputs, "target_positions": positions})
-    found = case.network.in_order(**inputs)
-    assert_close(found.vectors, expected["query"], case.real)
-    check_memory(case, found, expected)
+    vectors, memory = case.network.in_order(**inputs)
+    assert_close(vectors, expected["query"], case.real)
+    check_memory(case, memory, expected)
     last_three = last_positions(3, case.tokens)
-    found = case.network.in_order(**inputs, target_positions=last_three)
-    assert_close(found.vectors, expected["query"][:, -3:], case.real[:, -3:])
+    vectors, _ = case.network.in_order(**inputs, target_positions=last_three)
+    assert_close(vectors, expected["query"][:, -3:], case.real[:, -3:])
     # Targets that differ between rows, each given all tokens before it in the order.
     anywhere = tf.constant(np.random.default_rng(1).integers(0, case.tokens, [3, 2]), tf.int32)
     expected = case.encoder({**inputs, "target_positions": anywhere})
-    found = case.network.in_order(**inputs, target_positions=anywhere)
-    assert_close(found.vectors, expected["query"])
+    vectors, _ = case.network.in_order(**inputs, target_positions=anywhere)
+    assert_close(vectors, expected["query"])
     # One order for all rows.
     inputs["order"] = positions[:1]
-    found = case.network.in_order(**inputs)
+    vectors, _ = case.network.in_order(**inputs)
     expected = case.encoder({**inputs, "order": positions, "target_positions": positions})
-    assert_close(found.vectors, expected["query"], case.real)
+    assert_close(vectors, expected["query"], case.real)

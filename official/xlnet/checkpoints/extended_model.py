@@ -61,18 +61,6 @@ def _extended(
     source: Source, replaced: Sequence[Sequence[int]], log_share: np.ndarray
 ) -> Iterator[tuple[str, np.ndarray]]:
     """Name and value of every variable of the model."""
-    for name, value in _variables(source):
-        if name in (_EMBEDDING, _BIAS):
-            rows = np.stack([value[list(ids)].mean(axis=0) for ids in replaced])
-            if name == _BIAS:
-                rows += log_share
-            old = source.config.model.vocab_size
-            parts = value[:old], rows.astype(value.dtype), value[old + len(rows) :]
-            value = np.concatenate(parts)
-        yield name, value
-
-
-def _variables(source: Source) -> Iterator[tuple[str, np.ndarray]]:
     # A model directory may have parts that no other format has.
     weights = source if source.form == "xlnet" else Weights(source, "xlnet")
     model = source.config.model
@@ -81,5 +69,13 @@ def _variables(source: Source) -> Iterator[tuple[str, np.ndarray]]:
     require_data(found == expected, where, f"shape {expected}", found)
     parts = {*PARTS, *(stage.name for stage in source.config.objective.stages())}
     for name in weights.shapes:
-        if name.partition("/")[0] in parts:
-            yield name, weights.read(name)
+        if name.partition("/")[0] not in parts:
+            continue
+        value = weights.read(name)
+        if name in (_EMBEDDING, _BIAS):
+            rows = np.stack([value[list(ids)].mean(axis=0) for ids in replaced])
+            if name == _BIAS:
+                rows += log_share
+            rest = value[model.vocab_size + len(rows) :]
+            value = np.concatenate([value[: model.vocab_size], rows.astype(value.dtype), rest])
+        yield name, value

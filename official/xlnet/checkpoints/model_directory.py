@@ -36,7 +36,7 @@ from official.xlnet.modeling.models.xlnet_pretrainer import XLNetPretrainer
 from official.xlnet.modeling.models.xlnet_task_model import XLNetTaskModel
 from official.xlnet.modeling.networks import Encoder
 from official.xlnet.runtime.memory import require_memory
-from official.xlnet.tokenization.tokenizer import Tokenizer, copy_vocabulary
+from official.xlnet.tokenization.tokenizer import Tokenizer, read_vocabulary, write_vocabulary
 
 # Configuration keys that have to match for two models to have compatible weights.
 ARCHITECTURE = (
@@ -55,8 +55,6 @@ ARCHITECTURE = (
 # The parts of a model that a model directory keeps, by their attribute.
 PARTS = ("encoder", "lm_head", "auxiliary", "head")
 
-
-_NEEDED = "the model's tokenizer, as the model has no preprocessor"
 
 # Messages for a model without a part.
 _LACKING = {
@@ -173,7 +171,8 @@ def save_pretrained(
             require_config(not value, name, "an XLNetClassifier", type(model).__name__)
     if tokenizer is None:
         preprocessor: Any = getattr(model, "preprocessor", None)
-        require(preprocessor is not None, "tokenizer", _NEEDED, None)
+        expected = "the model's tokenizer, as the model has no preprocessor"
+        require(preprocessor is not None, "tokenizer", expected, None)
         tokenizer = preprocessor.tokenizer.plain
     if isinstance(tokenizer, str):
         tokenizer = Tokenizer(tokenizer, config.data.lowercase, config.data.keep_accents)
@@ -221,8 +220,7 @@ def restore(model_dir: str, **parts: tf.Module) -> None:
         opened = open_source(folder)
         source = opened if opened.form == "xlnet" else Weights(opened, "xlnet")
         for name in parts:
-            has_part = any(path.startswith(f"{name}/") for path in source.shapes)
-            if not has_part:
+            if not any(path.startswith(f"{name}/") for path in source.shapes):
                 raise DataError(f"{folder!r} has no {_LACKING.get(name, name)}")
         missing = {id(each) for each in _variables(model)} if opened is source else set()
         for path in source.shapes:
@@ -287,7 +285,7 @@ def create_model_dir(model_dir: str, config: XLNetConfig, vocab_file: str) -> No
       vocab_file: copied to `spiece.model`, with its checksum beside it.
     """
     os.makedirs(model_dir, exist_ok=True)
-    copy_vocabulary(vocab_file, model_dir)
+    write_vocabulary(read_vocabulary(vocab_file), model_dir)
     config.save(model_dir)
 
 

@@ -45,9 +45,8 @@ FLAGS = flag_table(
 @on_local_disk(FLAGS, reads=["model", "input"], writes=["output"])
 def run() -> dict[str, Any]:
     """Generates text; returns the number of texts `continued` and `filled`."""
-    from official.xlnet.checkpoints.any_format import load_tokenizer
     from official.xlnet.inference.generation import generate
-    from official.xlnet.inference.language_model import load_language_model
+    from official.xlnet.inference.language_model import loaded
     from official.xlnet.inference.sampling import Sampling
 
     rows = read_text_rows(FLAGS.text, FLAGS.input)
@@ -55,7 +54,7 @@ def run() -> dict[str, Any]:
     if FLAGS.choices or FLAGS.candidates:
         return _candidates(rows)
     sampling = Sampling(FLAGS.temperature, FLAGS.top_k, FLAGS.top_p, FLAGS.seed)
-    model, tokenizer = load_language_model(FLAGS.model), load_tokenizer(FLAGS.model)
+    model, tokenizer = loaded(FLAGS.model)
     outputs = generate(model, texts, FLAGS.num_tokens, sampling, tokenizer, FLAGS.max_blank_length)
     lines = [{**row, "output": output} for row, output in zip(rows, outputs, strict=True)]
     write_json_lines(FLAGS.output, lines)

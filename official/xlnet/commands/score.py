@@ -63,8 +63,7 @@ FLAGS = flag_table(
 @on_local_disk(FLAGS, reads=["model", "input"], writes=["output"])
 def run() -> dict[str, Any]:
     """Scores texts; returns `texts`, `tokens`, `log_likelihood` (nats) and `perplexity`."""
-    from official.xlnet.checkpoints.any_format import load_tokenizer
-    from official.xlnet.inference.language_model import SCORED, load_language_model
+    from official.xlnet.inference.language_model import SCORED, loaded
     from official.xlnet.inference.scoring import Scorer, standard_error
     from official.xlnet.inference.words import Word
 
@@ -78,8 +77,8 @@ def run() -> dict[str, Any]:
             f"{FLAGS.input}: expected a table without the columns that --words writes, got "
             f"{', '.join(sorted(taken))}; rename them"
         )
-    tokenizer = load_tokenizer(FLAGS.model)
-    scorer = Scorer(load_language_model(FLAGS.model, SCORED), tokenizer)
+    model, tokenizer = loaded(FLAGS.model, kinds=SCORED)
+    scorer = Scorer(model, tokenizer)
     scores, starts = _scores(scorer, rows)
     if FLAGS.pairs:
         written, metrics = _pairs(rows, scores, formulas)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import tensorflow as tf
 
-from official.xlnet.configs.sections import ObjectiveSections
 from official.xlnet.modeling.objectives.auxiliary import AuxiliaryObjective, register_auxiliary
 from official.xlnet.modeling.objectives.base import Labels, prediction_rows
 from official.xlnet.tokenization.special_tokens import EOD_ID, SEGMENT_A, SEGMENT_B
@@ -64,13 +63,9 @@ class TokenDocument(AuxiliaryObjective):
         what follows it.
     """
 
-    def __init__(self, config: ObjectiveSections, **kwargs):
-        super().__init__(config, **kwargs)
-        self.reuse_len = config.data.reuse_len
-
     def labels(self, batch, task):
         token_ids_BT, segment_ids_BT = batch["token_ids"], batch["segment_ids"]
-        is_text_BT, length = batch["can_be_target"], self.reuse_len
+        is_text_BT, length = batch["can_be_target"], self.config.data.reuse_len
         is_end_BT = tf.cast(token_ids_BT == EOD_ID, tf.int32)
         # No document ends between a token and the end of the reuse part, or the start of A.
         ends_after_BR = tf.cumsum(is_end_BT[:, :length], axis=1, reverse=True)
@@ -87,4 +82,4 @@ class TokenDocument(AuxiliaryObjective):
         return Labels(tf.cast(occurs_BR, tf.int32), tf.cast(counts_BR, tf.float32))
 
     def hidden_states(self, outputs, inputs):
-        return outputs["content"][:, : self.reuse_len]
+        return outputs["content"][:, : self.config.data.reuse_len]

@@ -16,6 +16,7 @@ import tf_keras
 from official.nlp.modeling.networks.bert_encoder import BertEncoderV2
 from official.xlnet.configs.experiment import XLNetConfig
 from official.xlnet.configs.model import ModelConfig
+from official.xlnet.errors import require_data
 from official.xlnet.modeling.kernels.product_type import require_float32_products
 from official.xlnet.modeling.layers.feed_forward import ACTIVATIONS
 from official.xlnet.modeling.layers.lm_head import LMHead
@@ -75,14 +76,6 @@ class MaskedLMHead(LMHead):
         """[B, P, D] and the word embedding [V or more, D] → float32 [B, P, V]."""
         transformed_BPD = self.layer_norm(self.dense(content_BPD))
         return super().call(tf.cast(transformed_BPD, self.compute_dtype), embedding_VD)
-
-    def get_config(self):
-        return {
-            **super().get_config(),
-            "width": self.width,
-            "activation": self.activation,
-            "init_std": self.init_std,
-        }
 
 
 @register_network("bert")
@@ -187,7 +180,12 @@ class BertEncoder(BertEncoderV2, Encoder):
         return_attention_scores: bool = False,
     ) -> dict[str, tf.Tensor]:
         require_float32_products("with the Model Garden's layers")
-        inputs = self._checked(inputs)
+        inputs = checked_inputs(inputs, _INPUTS, self.model.vocab_size)
+        if "order" in inputs and "perm_mask" in inputs:
+            raise ValueError("expected order or perm_mask, got both")
+        length, longest = inputs["token_ids"].shape[1], self.model.max_positions
+        expected = f"at most model.max_positions = {longest} tokens"
+        require_data((length or 0) <= longest, "token_ids", expected, length)
         dtype = self.compute_dtype
         hidden_BTD = self._embedding_dropout(self._embed(inputs), training=training)
         hidden_BTD = tf.cast(hidden_BTD, dtype)
@@ -240,18 +238,6 @@ class BertEncoder(BertEncoderV2, Encoder):
             place_T = tf.range(num_tokens)
             can_attend_BTT &= place_T <= place_T[:, None]
         return can_attend_BTT
-
-    def _checked(self, inputs: dict[str, tf.Tensor] | tf.Tensor) -> dict[str, tf.Tensor]:
-        """The inputs that were given, by name, as tensors; raises `ValueError`, see the class."""
-        inputs = checked_inputs(inputs, _INPUTS, self.model.vocab_size)
-        if "order" in inputs and "perm_mask" in inputs:
-            raise ValueError("expected order or perm_mask, got both")
-        length, longest = inputs["token_ids"].shape[1], self.model.max_positions
-        if length is not None and length > longest:
-            raise ValueError(
-                f"token_ids: expected at most model.max_positions = {longest} tokens, got {length}"
-            )
-        return inputs
 
     get_config = Encoder.get_config
 

@@ -61,8 +61,7 @@ class AuxiliaryLanguageModel(tf_keras.layers.Layer):
         num_rows = tf.shape(rows["token_ids"])[0]
         rows["order"] = causal_order(num_rows, tokens)
         if self.kind == "permutation":
-            positions_P = tf.range(1, tokens)
-            rows["target_positions"] = tf.tile(positions_P[None], [num_rows, 1])
+            rows["target_positions"] = tf.tile(tf.range(1, tokens)[None], [num_rows, 1])
         outputs = encoder(
             {**rows, "dropout_seed": seed},
             training=seed is not None,

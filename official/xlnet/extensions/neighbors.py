@@ -6,9 +6,11 @@ of the unigram baseline within tens of steps.
 
 from __future__ import annotations
 
+import functools
+from collections.abc import Callable
+
 import numpy as np
 import tensorflow as tf
-import tf_keras
 
 from official.xlnet.modeling.ops.initializers import normal, register_attention_init
 
@@ -19,7 +21,7 @@ _MARGIN = 2.0
 
 
 @register_attention_init("neighbors")
-def neighbors(init_std: float, width: int) -> dict[str, tf_keras.initializers.Initializer]:
+def neighbors(init_std: float, width: int) -> dict[str, Callable]:
     """Initializers of attention whose heads start at neighbors; N·H must be D.
 
     Args:
@@ -27,85 +29,73 @@ def neighbors(init_std: float, width: int) -> dict[str, tf_keras.initializers.In
       width: width of the hidden states, D.
     """
     return {
-        "value_kernel": HeadSelection(),
-        "position_kernel": NeighborKernel(init_std),
-        "output_kernel": HeadSelection(),
-        "position_bias": NeighborBias(init_std, width),
+        "value_kernel": head_selection,
+        "position_kernel": functools.partial(neighbor_kernel, init_std),
+        "output_kernel": head_selection,
+        "position_bias": functools.partial(neighbor_bias, init_std, width),
     }
 
 
-class HeadSelection(tf_keras.initializers.Initializer):
-    """Initializer of value and output kernels [D, N, H]: head n holds elements n·H … n·H + H - 1.
+def head_selection(shape, dtype=None, **kwargs) -> tf.Tensor:
+    """Value or output kernel [D, N, H]: head n holds elements n·H … n·H + H - 1.
 
     With it in both, a head that attends to one token adds that token's elements to its row.
     """
-
-    def __call__(self, shape, dtype=None, **kwargs):
-        width, num_heads, d_head = shape
-        return tf.reshape(tf.eye(width, num_heads * d_head, dtype=dtype or tf.float32), shape)
+    width, num_heads, d_head = shape
+    return tf.reshape(tf.eye(width, num_heads * d_head, dtype=dtype or tf.float32), shape)
 
 
-class NeighborKernel(tf_keras.initializers.Initializer):
-    """Initializer of the position kernel [D, N, H] of heads that attend to a neighbor.
+def neighbor_kernel(stddev: float, shape, dtype=None, **kwargs) -> tf.Tensor:
+    """Position kernel [D, N, H] of heads that attend to a neighbor.
 
     Normal noise, plus a selection: every head reads sine and cosine of H/2 frequencies,
 
         r_d = [sin(f_1 d), cos(f_1 d), sin(f_2 d), cos(f_2 d), …]
 
-    With the bias of `NeighborBias`, r_r·r_d = Σ_i s·cos(f_i (d - d_n)) is greatest at head n's own
+    With the bias of `neighbor_bias`, r_r·r_d = Σ_i s·cos(f_i (d - d_n)) is greatest at head n's own
     distance d_n and falls off on both sides, so that the nearest visible token wins where the
     neighbor itself is hidden.
 
     Args:
       stddev: standard deviation of the noise.
+      shape: [D, N, H].
+      dtype: type of the kernel.
+      **kwargs: further arguments that Keras gives initializers.
     """
-
-    def __init__(self, stddev: float):
-        self.stddev = stddev
-
-    def __call__(self, shape, dtype=None, **kwargs):
-        width, num_heads, d_head = shape
-        selection_DNH = np.zeros([width, num_heads, d_head])
-        for place, index in enumerate(_frequency_indices(width, d_head)):
-            selection_DNH[index, :, 2 * place] = 1.0  # Sines come first in D.
-            selection_DNH[width // 2 + index, :, 2 * place + 1] = 1.0
-        noise_DNH = normal(self.stddev)(shape, dtype, **kwargs)
-        return noise_DNH + tf.cast(selection_DNH, noise_DNH.dtype)
-
-    def get_config(self):
-        return {"stddev": self.stddev}
+    width, num_heads, d_head = shape
+    selection_DNH = np.zeros([width, num_heads, d_head])
+    for place, index in enumerate(_frequency_indices(width, d_head)):
+        selection_DNH[index, :, 2 * place] = 1.0  # Sines come first in D.
+        selection_DNH[width // 2 + index, :, 2 * place + 1] = 1.0
+    noise_DNH = normal(stddev)(shape, dtype, **kwargs)
+    return noise_DNH + tf.cast(selection_DNH, noise_DNH.dtype)
 
 
-class NeighborBias(tf_keras.initializers.Initializer):
-    """Initializer of the position bias r_r [N, H] of heads that attend to a neighbor.
+def neighbor_bias(stddev: float, width: int, shape, dtype=None, **kwargs) -> tf.Tensor:
+    """Position bias r_r [N, H] of heads that attend to a neighbor.
 
     Head n of N starts at distance d_n = 1, -1, 2, -2, …: the token before, the token after, and
-    so on. See `NeighborKernel`.
+    so on. See `neighbor_kernel`.
 
     Args:
       stddev: standard deviation of the noise.
       width: width of the hidden states, D.
+      shape: [N, H].
+      dtype: type of the bias.
+      **kwargs: further arguments that Keras gives initializers.
     """
-
-    def __init__(self, stddev: float, width: int):
-        self.stddev, self.width = stddev, width
-
-    def __call__(self, shape, dtype=None, **kwargs):
-        num_heads, d_head = shape
-        indices = _frequency_indices(self.width, d_head)
-        frequency_C = _frequency(indices, self.width)
-        # Scores are divided by √H.
-        scale = _MARGIN * np.sqrt(d_head) / np.sum(1 - np.cos(frequency_C))
-        bias_NH = np.zeros([num_heads, d_head])
-        for head in range(num_heads):
-            distance = (1 + head // 2) * (-1) ** head
-            bias_NH[head, 0 : 2 * len(indices) : 2] = scale * np.sin(frequency_C * distance)
-            bias_NH[head, 1 : 2 * len(indices) : 2] = scale * np.cos(frequency_C * distance)
-        noise_NH = normal(self.stddev)(shape, dtype, **kwargs)
-        return noise_NH + tf.cast(bias_NH, noise_NH.dtype)
-
-    def get_config(self):
-        return {"stddev": self.stddev, "width": self.width}
+    num_heads, d_head = shape
+    indices = _frequency_indices(width, d_head)
+    frequency_C = _frequency(indices, width)
+    # Scores are divided by √H.
+    scale = _MARGIN * np.sqrt(d_head) / np.sum(1 - np.cos(frequency_C))
+    bias_NH = np.zeros([num_heads, d_head])
+    for head in range(num_heads):
+        distance = (1 + head // 2) * (-1) ** head
+        bias_NH[head, 0 : 2 * len(indices) : 2] = scale * np.sin(frequency_C * distance)
+        bias_NH[head, 1 : 2 * len(indices) : 2] = scale * np.cos(frequency_C * distance)
+    noise_NH = normal(stddev)(shape, dtype, **kwargs)
+    return noise_NH + tf.cast(bias_NH, noise_NH.dtype)
 
 
 def _frequency(index, width: int):

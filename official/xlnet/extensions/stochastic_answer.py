@@ -71,9 +71,8 @@ class StochasticAnswerHead(Head):
             features_UF = tf.concat(
                 [state_UD, read_UD, tf.abs(state_UD - read_UD), state_UD * read_UD], axis=1
             )
-            if seed is not None:
-                step_seed = fold_in(fold_in(seed, _FEATURES), step)
-                features_UF = dropout(features_UF, self.config.model.dropout, step_seed)
+            step_seed = fold_in(fold_in(seed, _FEATURES), step)
+            features_UF = dropout(features_UF, self.config.model.dropout, step_seed)
             log_p.append(tf.nn.log_softmax(self.logits(features_UF)))
         return {"logits": self._log_mean(tf.stack(log_p, axis=1), seed)}
 

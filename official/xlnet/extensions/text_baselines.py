@@ -12,6 +12,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, cast
 
 import numpy as np
+import pandas as pd
 
 from official.xlnet.configs.registry import BASELINES
 from official.xlnet.data.examples import TextExample
@@ -128,20 +129,19 @@ def _logits(task: TextTask, train, dev) -> dict[str, np.ndarray]:
 
 def _bags_of_words(train, dev):
     """TF-IDF of both, sparse [E, features]; the columns of texts side by side."""
-    from scipy import sparse
+    from sklearn.compose import ColumnTransformer
     from sklearn.feature_extraction.text import TfidfVectorizer
 
-    columns = []
-    for number in range(max(len(example.texts) for example in train)):
-        vectorizer = TfidfVectorizer(
-            ngram_range=(1, 2), sublinear_tf=True, token_pattern=_WORD, max_features=_MAX_FEATURES
-        )
-        texts, dev_texts = (
-            [e.texts[number] if number < len(e.texts) else "" for e in examples]
-            for examples in (train, dev)
-        )
-        columns.append((vectorizer.fit_transform(texts), vectorizer.transform(dev_texts)))
-    return tuple(sparse.hstack(part).tocsr() for part in zip(*columns, strict=True))
+    texts, dev_texts = (
+        pd.DataFrame([example.texts for example in examples]) for examples in (train, dev)
+    )
+    words = TfidfVectorizer(
+        ngram_range=(1, 2), sublinear_tf=True, token_pattern=_WORD, max_features=_MAX_FEATURES
+    )
+    columns = [(str(column), words, column) for column in texts]
+    bags = ColumnTransformer(columns, sparse_threshold=1.0)
+    dev_texts = dev_texts.reindex(columns=texts.columns)
+    return bags.fit_transform(texts.fillna("")), bags.transform(dev_texts.fillna(""))
 
 
 def _class_logits(model, inputs, dev_inputs, label, num_classes):

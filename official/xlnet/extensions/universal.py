@@ -71,9 +71,6 @@ class SharedDepth(StackedDepth):
 
         return super().call(hidden_states, encoded_step, num_layers)
 
-    def get_config(self):
-        return {**super().get_config(), "step_encoding": self.step_encoding}
-
 
 def step_encoding(step: int, width: int) -> np.ndarray:
     """Sine and cosine of a step in turn, float32 [D].
@@ -158,14 +155,15 @@ class AdaptiveDepth(SharedDepth):
         is_padding: tf.Tensor | None = None,
         training: bool | None = None,
     ) -> DepthOutputs:
-        shape = sizes(hidden_states)[:2]
+        shape, kernel_D = sizes(hidden_states)[:2], tf.convert_to_tensor(self.halting_kernel)
         total_BX, remainder_BX = tf.zeros(shape), tf.zeros(shape)
         num_steps_BX, is_running_BX = tf.zeros(shape, tf.int32), tf.ones(shape, tf.bool)
         output_BXD = tf.zeros_like(hidden_states) if num_layers else hidden_states
         for number in range(num_layers):
             inputs_BXD = self.encoded(number, hidden_states)
             is_last = number == num_layers - 1
-            probability_BX = self._probability(inputs_BXD)
+            logits_BX = tf.einsum("bxd,d->bx", tf.cast(inputs_BXD, tf.float32), kernel_D)
+            probability_BX = tf.sigmoid(logits_BX + self.halting_bias)
             halts_BX = is_running_BX & (is_last | (total_BX + probability_BX >= self.threshold))
             weight_BX = tf.where(halts_BX, 1 - total_BX, probability_BX)
             weight_BX = tf.where(is_running_BX, weight_BX, 0.0)
@@ -185,20 +183,6 @@ class AdaptiveDepth(SharedDepth):
             ponder_BX = tf.cast(num_steps_BX, tf.float32) + remainder_BX
             self.add_loss(self.ponder_weight * _mean(ponder_BX, is_padding))
         return DepthOutputs(output_BXD, num_steps_BX)
-
-    def _probability(self, inputs_BXD):
-        """p_t = sigmoid(w · u_t + b), float32 [B, X]."""
-        kernel_D = tf.convert_to_tensor(self.halting_kernel)
-        logits_BX = tf.einsum("bxd,d->bx", tf.cast(inputs_BXD, tf.float32), kernel_D)
-        return tf.sigmoid(logits_BX + self.halting_bias)
-
-    def get_config(self):
-        return {
-            **super().get_config(),
-            "threshold": self.threshold,
-            "ponder_weight": self.ponder_weight,
-            "init_std": self.init_std,
-        }
 
 
 def _mean(values_BX: tf.Tensor, is_padding_BT: tf.Tensor | None) -> tf.Tensor:

@@ -30,6 +30,7 @@ import numpy as np
 import tensorflow as tf
 
 from official.xlnet.inference.sampling import choose
+from official.xlnet.modeling.kernels.attention import new_cache
 from official.xlnet.modeling.kernels.key_value_cache import KeyValueCache
 from official.xlnet.modeling.layers.relative_position import sinusoids
 from official.xlnet.modeling.models.xlnet_pretrainer import XLNetPretrainer
@@ -99,7 +100,8 @@ def prefill(
 
     def run_block(number, rows):
         block = encoder.blocks[number]
-        caches.append(block.attention.new_cache(rows, num_slots, between_slots))
+        weights = block.attention.weights_with(encoder.shared_biases or block.attention.biases)
+        caches.append(new_cache(rows, num_slots, between_slots, weights))
         return block(rows, mask, position_encoding, shared_biases=encoder.shared_biases)
 
     encoder.depth(hidden_states, run_block, len(encoder.blocks))
@@ -213,19 +215,12 @@ def _decode(model, template, draws, stop):
     tokens = tf.TensorArray(tf.int32, template.num_targets, element_shape=[None])
     scores = tf.TensorArray(tf.float32, template.num_targets, element_shape=[None])
 
-    # Projected distances never change: they stay out of the loop's variables.
-    caches = prefill(model.encoder, template.token_ids_BT, order_BC)
-
-    def body(number, token_B, has_ended_B, content, tokens, scores):
-        current = tuple(
-            cache._replace(keys=keys, values=values)
-            for cache, (keys, values) in zip(caches, content, strict=True)
-        )
+    def body(number, token_B, has_ended_B, caches, tokens, scores):
         target_B = template.target_position_BC[:, number]
         previous_B = template.target_position_BC[:, tf.maximum(number - 1, 0)]
         if is_causal:  # Targets follow the context and each other.
             previous_B = target_B - 1
-        logits_BV, current = step(model, current, order_BC, number, token_B, previous_B, target_B)
+        logits_BV, caches = step(model, caches, order_BC, number, token_B, previous_B, target_B)
         is_allowed_BV = tf.gather(template.is_allowed_GV, template.group_BC[:, number])
         allowed_BV = tf.where(is_allowed_BV, logits_BV, -np.inf)
         if draws is None:
@@ -236,13 +231,13 @@ def _decode(model, template, draws, stop):
         loss_B = tf.nn.sparse_softmax_cross_entropy_with_logits(token_B, logits_BV)
         tokens, scores = tokens.write(number, token_B), scores.write(number, -loss_B)
         has_ended_B |= token_B == EOD_ID
-        return number + 1, token_B, has_ended_B, _content(current), tokens, scores
+        return number + 1, token_B, has_ended_B, caches, tokens, scores
 
     start = (
         tf.constant(0),
         first_B,
         tf.zeros([num_rows], tf.bool),
-        _content(caches),
+        prefill(model.encoder, template.token_ids_BT, order_BC),
         tokens,
         scores,
     )
@@ -255,7 +250,3 @@ def _decode(model, template, draws, stop):
         parallel_iterations=1,
     )
     return tf.transpose(tokens.stack()), tf.transpose(scores.stack())
-
-
-def _content(caches: tuple[KeyValueCache, ...]) -> tuple[tuple[tf.Tensor, tf.Tensor], ...]:
-    return tuple((cache.keys, cache.values) for cache in caches)

@@ -195,13 +195,13 @@ class TextEmbedder:
         require_memory(self._model, 1, length)
 
         def vectors(token_ids, segment_ids, is_padding):
-            content_BTD = self._encoder(
+            content_BTD, _ = self._encoder(
                 token_ids,
                 is_padding,
                 segment_ids,
                 last_only=pooling == "cls",
                 layers=self._layers,
-            ).vectors
+            )
             if pooling == "cls":
                 return content_BTD[:, -1]
             if pooling == "none":

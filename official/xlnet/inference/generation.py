@@ -8,10 +8,12 @@ are: the context stands on both sides.
 from __future__ import annotations
 
 import dataclasses
+import functools
 from typing import Any, TypeVar
 
 import numpy as np
 import tensorflow as tf
+from tf_keras.utils import pad_sequences
 
 from official.xlnet.configs.validation import AT_LEAST_1, require_number
 from official.xlnet.errors import require_data
@@ -234,7 +236,7 @@ def _filled(
             lengths, (fillings, _) = candidates[best], filled[best]
     if fillings is None:
         [(fillings, _)] = _fill(model, tokenizer, parsed, [lengths], sampling)
-    return parsed.fill([tokenizer.decode(ids) for ids in fillings])
+    return parsed.fill([tokenizer.decode(ids.tolist()) for ids in fillings])
 
 
 def _fill(
@@ -243,7 +245,7 @@ def _fill(
     parsed: BlankText,
     candidates: list[list[int]],
     sampling: Sampling,
-) -> list[tuple[list[list[int]], list[np.ndarray]]]:
+) -> list[tuple[list[np.ndarray], list[np.ndarray]]]:
     """For each choice of lengths: the ids in every blank and their log-likelihoods."""
     rows = [
         blank_row(parsed, lengths, np.random.default_rng(sampling.seed)) for lengths in candidates
@@ -252,9 +254,8 @@ def _fill(
     for lengths, (ids, scores) in zip(
         candidates, _predict(model, tokenizer, rows, sampling), strict=True
     ):
-        ends = np.cumsum(lengths)
-        spans = [slice(end - length, end) for end, length in zip(ends, lengths, strict=True)]
-        results.append(([ids[span] for span in spans], [scores[span] for span in spans]))
+        ends = np.cumsum(lengths)[:-1]
+        results.append((np.split(ids, ends), np.split(scores, ends)))
     return results
 
 
@@ -302,24 +303,19 @@ def _template(rows: list[_Row], is_allowed_GV: np.ndarray, causal: bool) -> Temp
     lengths = [max(len(row.token_ids), row.targets[-1] + 1) for row in rows]
     num_slots = bucket(max(lengths) + 1)
     num_tokens = bucket(max(len(row.token_ids) for row in rows))
-    token_ids_BT = np.full([len(rows), num_tokens], PAD_ID, np.int32)
     order_BC = np.full([len(rows), num_slots], NEVER_VISIBLE, np.int32)
-    target_position_BC = np.full([len(rows), num_slots], num_slots - 1, np.int32)
-    group_BC = np.zeros([len(rows), num_slots], np.int32)
-    for number, row in enumerate(rows):
-        count = len(row.targets)
-        token_ids_BT[number, : len(row.token_ids)] = row.token_ids
+    for order_C, row in zip(order_BC, rows, strict=True):
         num_context = len(row.token_ids)
-        order_BC[number, :num_context] = np.arange(1 - num_context, 1) if causal else 0
-        order_BC[number, row.targets] = np.arange(1, count + 1)
-        target_position_BC[number, :count] = row.targets
-        group_BC[number, :count] = row.groups
+        order_C[:num_context] = np.arange(1 - num_context, 1) if causal else 0
+        order_C[row.targets] = np.arange(1, len(row.targets) + 1)
+    padded = functools.partial(pad_sequences, padding="post")
+    targets = [row.targets for row in rows]
     return Template(
-        token_ids_BT=tf.constant(token_ids_BT),
+        token_ids_BT=tf.constant(padded([row.token_ids for row in rows], num_tokens, value=PAD_ID)),
         order_BC=tf.constant(order_BC),
-        target_position_BC=tf.constant(target_position_BC),
-        num_targets=tf.constant(max(len(row.targets) for row in rows)),
-        group_BC=tf.constant(group_BC),
+        target_position_BC=tf.constant(padded(targets, num_slots, value=num_slots - 1)),
+        num_targets=tf.constant(max(map(len, targets))),
+        group_BC=tf.constant(padded([row.groups for row in rows], num_slots)),
         is_allowed_GV=tf.constant(is_allowed_GV),
     )
 

@@ -19,33 +19,28 @@ GENERATED = ("permutation", "causal")
 SCORED = (*GENERATED, "denoising")
 
 
-def load_language_model(model_dir: str, kinds: tuple[str, ...] = GENERATED) -> XLNetPretrainer:
-    """Returns the pre-training model of a model directory, with room for one row of memory.
+def loaded(
+    model: str | XLNetPretrainer,
+    tokenizer: Tokenizer | None = None,
+    kinds: tuple[str, ...] = GENERATED,
+) -> tuple[XLNetPretrainer, Tokenizer]:
+    """Returns a model and its tokenizer.
 
     Args:
-      model_dir: the model directory.
+      model: the model; or its directory, from which it is loaded with room for one row of memory.
+      tokenizer: the tokenizer of a loaded model.
       kinds: see `require_language_model`.
 
     Raises:
-      ConfigError: there is no usable configuration, or the model cannot score or generate text;
-        see `require_language_model`.
+      ConfigError: there is no usable configuration, the model cannot score or generate text, or a
+        loaded model comes without its tokenizer.
       DataError: there is no usable checkpoint, or it holds an encoder without LM head.
     """
-    config = load_config(model_dir)
-    require_language_model(config, kinds)
-    return load_pretrainer(model_dir, config, batch_size=1, dtype="float32")
-
-
-def loaded(
-    model: str | XLNetPretrainer, tokenizer: Tokenizer | None, kinds: tuple[str, ...] = GENERATED
-) -> tuple[XLNetPretrainer, Tokenizer]:
-    """Returns a model, loaded if it is a path, and its tokenizer.
-
-    Raises:
-      ConfigError: a loaded model comes without its tokenizer; see also `load_language_model`.
-    """
     if isinstance(model, str):
-        return load_language_model(model, kinds), load_tokenizer(model)
+        config = load_config(model)
+        require_language_model(config, kinds)
+        pretrainer = load_pretrainer(model, config, batch_size=1, dtype="float32")
+        return pretrainer, load_tokenizer(model)
     if tokenizer is None:
         raise ConfigError("tokenizer: expected the loaded model's tokenizer, got None")
     require_type("model", model, XLNetPretrainer)

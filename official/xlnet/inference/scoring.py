@@ -54,7 +54,7 @@ from official.xlnet.inference.language_model import (
 from official.xlnet.inference.network.inference_encoder import finite, last_positions
 from official.xlnet.inference.network.language_model_network import LanguageModelNetwork
 from official.xlnet.inference.scoring_windows import Row, masked_batches, windows_of
-from official.xlnet.inference.text_parts import HIDDEN, Span, TextParts, text_parts
+from official.xlnet.inference.text_parts import HIDDEN, TARGET, Span, TextParts, text_parts
 from official.xlnet.modeling.models.xlnet_pretrainer import XLNetPretrainer
 from official.xlnet.runtime.pictures import Shown, bars_of_pieces
 from official.xlnet.tokenization.tokenizer import Tokenizer
@@ -241,11 +241,11 @@ class Scorer:
         parts = [text_parts(self._tokenizer, *each) for each in zip(texts, *spans, strict=True)]
         for each in parts:
             self._require_windows_of(each)
-        draws = num_orders if order == "random" else 1
         uniform: list[np.ndarray | None] = [None]
         if order == "random":
             longest = max((len(each.ids) for each in parts), default=0)
-            uniform = [np.random.default_rng([seed, draw]).random(longest) for draw in range(draws)]
+            generators = [np.random.default_rng([seed, draw]) for draw in range(num_orders)]
+            uniform = [generator.random(longest) for generator in generators]
         rows = [(each, of_draw) for each in parts for of_draw in uniform]
         if self._masks:
             scored = self._masked(rows, order == "pseudo")
@@ -255,7 +255,8 @@ class Scorer:
             scored = self._rows_in_order(rows, whole_given)
         results, _ = [], finite(scored)
         for number, each in enumerate(parts):
-            of_orders = np.stack(scored[number * draws : (number + 1) * draws])[:, each.targets]
+            own = slice(number * len(uniform), (number + 1) * len(uniform))
+            of_orders = np.stack(scored[own])[:, each.targets]
             totals = of_orders.sum(axis=1) if order == "random" else np.zeros(0)
             pieces = [self._tokenizer.id_to_piece(i) for i in each.ids[each.targets]]
             offsets = [each.offsets[position] for position in each.targets]
@@ -284,18 +285,16 @@ class Scorer:
             windows = list(windows_of(self._config, len(results[longest_first[0]])))
             batch_size = windows[0].batch_size(len(longest_first))
             batch, longest_first = longest_first[:batch_size], longest_first[batch_size:]
-            memory = None
+            # Copies of the last row give the batch its static size.
+            padded = [rows[row] for row in batch + (batch_size - len(batch)) * batch[-1:]]
+            ids, memory = [parts.ids for parts, _ in padded], None
             for window in windows:
-                ids = [rows[row][0].ids for row in batch]
-                # Copies of the last row give the batch its static size.
-                copies = batch_size - len(batch)
-                inputs = window.inputs(ids + copies * ids[-1:], memory)
+                inputs = window.inputs(ids, memory)
                 if is_causal:
-                    before = [window.token_before(row_ids) for row_ids in ids]
-                    inputs["previous"] = tf.constant(before + copies * before[-1:], tf.int32)
+                    inputs["previous"] = tf.constant([*map(window.token_before, ids)], tf.int32)
                 else:
-                    orders = [window.order(*rows[row], whole_given) for row in batch]
-                    inputs["order"] = tf.constant(np.stack(orders + copies * orders[-1:]), tf.int32)
+                    orders = [window.order(*row, whole_given) for row in padded]
+                    inputs["order"] = tf.constant(np.stack(orders), tf.int32)
                 num_new = window.end - window.new
                 scored_BP, memory = self._in_order(inputs, num_targets=num_new)
                 for row, scored_P in zip(batch, scored_BP.numpy(), strict=False):
@@ -305,27 +304,24 @@ class Scorer:
 
     def _each_token(self, parts: TextParts) -> np.ndarray:
         """Pseudo log-likelihoods of one text: every target in a row of its own."""
-        ids = parts.ids
-        result = np.zeros(len(ids))
-        memory = None
-        for window in windows_of(self._config, len(ids)):
-            is_new = (parts.targets >= window.new) & (parts.targets < window.end)
-            positions = parts.targets[is_new] - window.start
-            is_hidden_T = np.zeros(window.length, bool)
+        result, memory = np.zeros(len(parts.ids)), None
+        for window in windows_of(self._config, len(parts.ids)):
             role = parts.role[window.start : window.end]
-            is_hidden_T[: len(role)] = role == HIDDEN
+            is_hidden_T = np.pad(role == HIDDEN, [0, window.length - len(role)])
+            known = window.num_known
+            positions = known + np.flatnonzero(role[known:] == TARGET)
             batch_size = window.batch_size(len(positions))
             for first in range(0, len(positions), batch_size):
                 part = positions[first : first + batch_size]
                 position_B = np.pad(part, [0, batch_size - len(part)], mode="edge")
-                inputs = window.inputs(batch_size * [ids], memory)
+                inputs = window.inputs(batch_size * [parts.ids], memory)
                 scored_B = self._given_all_others(
                     inputs, tf.constant(position_B, tf.int32), tf.constant(is_hidden_T)
                 )
                 result[window.start + part] = scored_B.numpy()[: len(part)]
-            if window.end < len(ids):
+            if window.end < len(parts.ids):
                 # What the next window remembers has seen every token of this one.
-                memory = self._next_memory(window.inputs([ids], memory))
+                memory = self._next_memory(window.inputs([parts.ids], memory))
         return result
 
     def _masked(self, rows: list[Row], is_pseudo: bool) -> list[np.ndarray]:
@@ -369,12 +365,12 @@ class Scorer:
 
     @tf.function(autograph=False)
     def _next_memory(self, inputs):
-        return self._network.encoder(**inputs).memory
+        return self._network.encoder(**inputs)[1]
 
     @tf.function(autograph=False)
     def _where_masked(self, inputs, position_B, label_B):
         """Values log p(label | text in which it is masked) of one token of each row."""
-        content_BTD = self._network.encoder(**inputs).vectors
+        content_BTD, _ = self._network.encoder(**inputs)
         vectors_BD = tf.gather(content_BTD, position_B, batch_dims=1)
         return self._network.log_likelihoods(vectors_BD, label_B)
 

@@ -8,6 +8,7 @@ from typing import NamedTuple
 
 import numpy as np
 import tensorflow as tf
+from tf_keras.utils import pad_sequences
 
 from official.xlnet.configs.experiment import XLNetConfig
 from official.xlnet.inference.language_model import bucket, window_length
@@ -89,13 +90,9 @@ class Window:
         self, ids: list[np.ndarray], memory: tf.Tensor | None = None
     ) -> dict[str, tf.Tensor]:
         """Inputs of the network: the window of some texts. `memory` may be of one row, for all."""
-        shape = len(ids), self.length
-        token_ids_BT = np.full(shape, PAD_ID, np.int32)
-        is_padding_BT = np.ones(shape, bool)
-        for row, row_ids in enumerate(ids):
-            part = row_ids[self.start : self.end]
-            token_ids_BT[row, : len(part)] = part
-            is_padding_BT[row, : len(part)] = False
+        parts = [row_ids[self.start : self.end] for row_ids in ids]
+        token_ids_BT = pad_sequences(parts, self.length, padding="post", value=PAD_ID)
+        is_padding_BT = np.arange(self.length) >= np.array([len(part) for part in parts])[:, None]
         inputs = {"token_ids": tf.constant(token_ids_BT), "is_padding": tf.constant(is_padding_BT)}
         if memory is not None:
             rows = len(ids)

@@ -27,7 +27,7 @@ from official.xlnet.modeling.models.xlnet_task_model import (
     bucket_lengths,
 )
 from official.xlnet.runtime.memory import require_memory
-from official.xlnet.tasks.batching import Unit, batches_of_equal, bucket, collate
+from official.xlnet.tasks.batching import batches_of_equal, bucket, collate
 from official.xlnet.tasks.task import Prediction, Task
 
 Forward = Callable[[Batch], Batch]
@@ -93,13 +93,9 @@ def _layers(model: XLNetTaskModel) -> Forward:
 def _rows_of_replica(batch: Batch, replica: tf.distribute.ReplicaContext) -> Batch:
     """An equal share of the units of a batch for each replica."""
     num_units = batch["weight"].shape[0] // replica.num_replicas_in_sync
-    first = replica.replica_id_in_sync_group * num_units
-
-    def rows(x: tf.Tensor) -> tf.Tensor:
-        rest = x.shape[1:].as_list()
-        return tf.slice(x, [first, *[0] * len(rest)], [num_units, *rest])
-
-    return {name: rows(x) for name, x in batch.items()}
+    number = replica.replica_id_in_sync_group
+    shares = {name: tf.reshape(x, [-1, num_units, *x.shape[1:]]) for name, x in batch.items()}
+    return {name: x[number] for name, x in shares.items()}
 
 
 def evaluate_examples(
@@ -156,11 +152,8 @@ def predict_examples(
     lengths = unit_lengths(task.config)
     examples = iter(examples)
     while chunk := list(itertools.islice(examples, rows_together(task))):
-        units: list[Unit] = []
-        owners: list[int] = []
-        for number, its_units in enumerate(task.units(chunk)):
-            units += its_units
-            owners += [number] * len(its_units)
+        of_examples = list(task.units(chunk))
+        units = list(itertools.chain(*of_examples))
         outputs: list[Any] = [None] * len(units)
         # Of one subtask each, as heads differ.
         keys = [
@@ -178,11 +171,9 @@ def predict_examples(
             for row, i in enumerate(indices):
                 of_head = {name: value[row] for name, value in rows.items()}
                 outputs[i] = of_head | units[i].places
-        of_example: list[list] = [[] for _ in chunk]
-        for owner, output in zip(owners, outputs, strict=True):
-            of_example[owner].append(output)
-        for example, example_outputs in zip(chunk, of_example, strict=True):
-            yield task.predict(example, example_outputs)
+        in_order = iter(outputs)
+        for example, its_units in zip(chunk, of_examples, strict=True):
+            yield task.predict(example, list(itertools.islice(in_order, len(its_units))))
 
 
 def rows_together(task: Task) -> int:

@@ -16,7 +16,7 @@ from official.xlnet.configs.registry import SERVICES
 from official.xlnet.configs.validation import require_one_of
 from official.xlnet.data.graph_names import graph_names
 from official.xlnet.errors import require_config
-from official.xlnet.inference.language_model import load_language_model, window_length
+from official.xlnet.inference.language_model import loaded, window_length
 from official.xlnet.inference.network.length_buckets import default_lengths
 from official.xlnet.modeling.models.xlnet_task_model import XLNetTaskModel
 from official.xlnet.serving.services.base import Service, Settings
@@ -90,9 +90,9 @@ def create_service(
     if head == "encoder":
         return EncoderService(model_directory.load_encoder(model_dir), graph_tokenizer, settings)
     if head == "lm":
+        language_model, _ = loaded(model_dir)
         pieces = [tokenizer.id_to_piece(i) for i in range(tokenizer.vocab_size)]
-        model = load_language_model(model_dir)
-        return LanguageModelService(model, pieces, graph_tokenizer, settings)
+        return LanguageModelService(language_model, pieces, graph_tokenizer, settings)
     model = XLNetTaskModel(config)
     model_directory.restore(model_dir, encoder=model.encoder, head=model.head)
     return task_service(model, graph_tokenizer, settings)

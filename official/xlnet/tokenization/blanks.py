@@ -11,7 +11,7 @@ from __future__ import annotations
 import dataclasses
 import re
 
-from official.xlnet.errors import DataError
+from official.xlnet.errors import DataError, require_data
 from official.xlnet.tokenization.special_tokens import UNK_ID
 from official.xlnet.tokenization.tokenizer import WORD_START, Tokenizer
 
@@ -82,22 +82,18 @@ def parse_blanks(tokenizer: Tokenizer, text: str) -> BlankText:
     """
     if not text.strip():
         raise DataError(f"expected a text with a blank, got the empty text {text!r}")
-    matches = list(BLANK.finditer(text))
-    if not matches:
+    pieces = BLANK.split(text)
+    parts, lengths = pieces[::2], pieces[1::2]
+    if not lengths:
         raise DataError(f"expected a blank, written ____ (four underscores), in {text!r}")
-    starts = [0, *(match.end() for match in matches)]
-    ends = [*(match.start() for match in matches), len(text)]
-    parts = [text[start:end] for start, end in zip(starts, ends, strict=True)]
     blanks = []
-    for number, (match, before) in enumerate(zip(matches, parts, strict=False), 1):
-        length = None if match[1] is None else int(match[1])
-        if length == 0:
-            raise DataError(
-                f"blank {number} of {text!r}: expected at least 1 piece, got {match[0]}"
-            )
+    for number, (length, before) in enumerate(zip(lengths, parts, strict=False), 1):
+        number_of_pieces = None if length is None else int(length)
+        where, got = f"blank {number} of {text!r}", f"____{{{length}}}"
+        require_data(number_of_pieces != 0, where, "at least 1 piece", got)
         keeps = tokenizer.keep_whitespace
         after_space = before.endswith(" ") if keeps else before[-1:].isspace()
-        blanks.append(Blank(length, begins_word=not before or after_space))
+        blanks.append(Blank(number_of_pieces, begins_word=not before or after_space))
     given = [*parts]
     if tokenizer.keep_whitespace:  # The space before a blank is in its first piece.
         given[:-1] = [part.removesuffix(" ") for part in parts[:-1]]

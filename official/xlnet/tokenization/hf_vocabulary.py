@@ -92,13 +92,7 @@ def hf_vocabulary(model_file: str, model_proto: bytes | None) -> bytes | None:
     )
     if are_pieces and (model_proto is None or any(i < len(pieces) for i in tokens)):
         try:
-            kept = any(each.get("type") == "Prepend" for each in _normalizers(tree))
-            charsmaps = (each.get("precompiled_charsmap") for each in _normalizers(tree))
-            charsmap = next(filter(None, charsmaps), "")
-            # Words that are split at spaces first leave no piece for a space alone.
-            splits_words = "WhitespaceSplit" in json.dumps(tree.get("pre_tokenizer"))
-            text = json.dumps([pieces, charsmap, splits_words, kept])
-            model = parse_model(_model_of(text))
+            model = parse_model(_model_of(json.dumps(tree)))
         except (TypeError, ValueError, RuntimeError) as error:
             raise DataError(f"{where}: expected pieces and a normalizer: {error}") from None
     elif model_proto is None or not tokens:
@@ -154,10 +148,10 @@ def _normalizers(tree: dict[str, Any]) -> list[dict[str, Any]]:
 
 @functools.lru_cache(maxsize=4)
 def _model_of(text: str) -> bytes:
-    """The model of pieces with scores, a normalizer, and whether words are split or spaces kept."""
-    pieces, charsmap, splits_words, keeps_whitespace = json.loads(text)
-    model = parse_model(b"")
-    for i, (piece, score) in enumerate(pieces):
+    """The model of a `tokenizer.json`: its pieces with scores, and its normalizer."""
+    tree = json.loads(text)
+    model, normalizers = parse_model(b""), _normalizers(tree)
+    for i, (piece, score) in enumerate(tree["model"]["vocab"]):
         kind = UNKNOWN if i == UNK_ID else NORMAL
         if i in CONTROL_IDS and piece == SPECIAL_PIECES[i]:
             kind = CONTROL
@@ -165,10 +159,14 @@ def _model_of(text: str) -> bytes:
     model.trainer_spec.model_type = UNIGRAM
     model.normalizer_spec.name = OF_TOKENIZERS
     model.normalizer_spec.add_dummy_prefix = True
+    # Words that are split at spaces first leave no piece for a space alone.
+    splits_words = "WhitespaceSplit" in json.dumps(tree.get("pre_tokenizer"))
     model.normalizer_spec.remove_extra_whitespaces = splits_words
-    if keeps_whitespace:
+    if any(each.get("type") == "Prepend" for each in normalizers):
         make_whitespace_kept(model)
     else:
+        charsmaps = (each.get("precompiled_charsmap") for each in normalizers)
+        charsmap = next(filter(None, charsmaps), "")
         model.normalizer_spec.precompiled_charsmap = _of_characters(base64.b64decode(charsmap))
     return model.SerializeToString()
 
@@ -219,6 +217,6 @@ def _add(
             is_normalized=is_normalized,
             is_special=is_special,
         )
-    if len({piece.piece for piece in model.pieces}) < len(model.pieces):
-        contents = [entry.get("content") for entry in tokens.values()]
-        raise DataError(f"added tokens: expected different texts, got {shown(contents, 200)}")
+    are_different = len({piece.piece for piece in model.pieces}) == len(model.pieces)
+    contents = [entry.get("content") for entry in tokens.values()]
+    require_data(are_different, "added tokens", "different texts", shown(contents, 200))

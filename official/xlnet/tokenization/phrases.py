@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import collections
 from collections.abc import Callable, Sequence
+from typing import Any
 
 import numpy as np
 import tensorflow as tf
@@ -41,22 +42,23 @@ def word_starts(tokenizer: Tokenizer, phrases: Sequence[str] = ()) -> WordStarts
     is_word_start_V = tf.constant(tokenizer.is_word_start)
     is_start_after_unspaced_V = tf.constant(tokenizer.is_start_after_unspaced)
     ends_unspaced_V = tf.constant(tokenizer.ends_unspaced)
-    keys_of_length = collections.defaultdict(list)
+    forms_of_length = collections.defaultdict(list)
     for phrase in phrases:
         for ids in _tokenizations(tokenizer, phrase):
-            keys_of_length[len(ids)].append(_key(ids))
+            forms_of_length[len(ids)].append(ids)
 
     def starts(token_ids_BT: tf.Tensor, is_reversed_B: tf.Tensor) -> tf.Tensor:
         is_start_BT = tf.gather(is_word_start_V, token_ids_BT)
         is_after_BT = _previous(tf.gather(ends_unspaced_V, token_ids_BT), is_reversed_B)
         is_start_BT |= is_after_BT & tf.gather(is_start_after_unspaced_V, token_ids_BT)
-        if not keys_of_length:
+        if not forms_of_length:
             return is_start_BT
         ids_BT = _turned(tf.cast(token_ids_BT, tf.int64), is_reversed_B)
         forward_BT = _turned(is_start_BT, is_reversed_B)
         is_inside_BT = tf.zeros_like(forward_BT)
-        for length, keys in keys_of_length.items():
-            is_inside_BT |= _inside(ids_BT, forward_BT, np.sort(np.array(keys, np.int64)), length)
+        for length, forms in forms_of_length.items():
+            keys_N = np.sort(_keys(np.array(forms, np.int64), length)[:, 0])
+            is_inside_BT |= _inside(ids_BT, forward_BT, keys_N, length)
         return _turned(forward_BT & ~is_inside_BT, is_reversed_B)
 
     return starts
@@ -86,13 +88,9 @@ def _inside(
     ids_BT: tf.Tensor, is_start_BT: tf.Tensor, keys_N: np.ndarray, length: int
 ) -> tf.Tensor:
     """Bool [B, T]: whether a token is inside a phrase of `length` tokens, but not its first."""
-    num_tokens = ids_BT.shape[1]
-    if num_tokens < length:
+    if ids_BT.shape[1] < length:
         return tf.zeros_like(is_start_BT)
-    num_places = num_tokens - length + 1
-    key_BS = tf.zeros_like(ids_BT[:, :num_places])
-    for offset in range(length):
-        key_BS = key_BS * _FACTOR + ids_BT[:, offset : offset + num_places]
+    key_BS = _keys(ids_BT, length)
     index_BS = tf.searchsorted(keys_N, tf.reshape(key_BS, [-1]))
     found = tf.gather(keys_N, tf.minimum(index_BS, len(keys_N) - 1))
     is_phrase_BS = tf.reshape(found, tf.shape(key_BS)) == key_BS
@@ -106,12 +104,13 @@ def _inside(
     return tf.reduce_any(tf.stack(shifted), axis=0)
 
 
-def _key(ids: Sequence[int]) -> int:
-    """Rolling hash of a sequence of ids as a signed 64-bit integer."""
-    key = 0
-    for number in ids:
-        key = (key * _FACTOR + number) % (1 << 64)
-    return key - (1 << 64) if key >= 1 << 63 else key
+def _keys(ids_BT: Any, length: int) -> Any:
+    """Rolling hash of every `length` ids in sequence, int64 [B, S], which overflows by design."""
+    num_places = ids_BT.shape[1] - length + 1
+    key_BS = ids_BT[:, :num_places]
+    for offset in range(1, length):
+        key_BS = key_BS * _FACTOR + ids_BT[:, offset : offset + num_places]
+    return key_BS
 
 
 def _previous(x_BT: tf.Tensor, is_reversed_B: tf.Tensor) -> tf.Tensor:

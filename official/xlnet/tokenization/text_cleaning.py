@@ -88,30 +88,27 @@ def clean_with_alignment(
         sizes = [len(character.lower()) if lowercase else 1 for character in text]
         source = np.repeat(np.arange(len(text)), sizes)
         return clean(text, lowercase, keep_whitespace=True), source, source + 1
-    characters: list[str] = []
-    starts: list[int] = []
-    ends: list[int] = []
+    found: list[tuple[str, int, int]] = []  # Characters with the start and end of their source.
     gap_start = -1  # End of the previous word.
     for word in re.finditer(r"\S+", text):
         if gap_start >= 0:
-            characters.append(" ")
-            starts.append(gap_start)
-            ends.append(word.start())
+            found.append((" ", gap_start, word.start()))
         gap_start = word.end()
         for token in re.finditer("``|''|.", word[0], re.DOTALL):
             start, end = word.start() + token.start(), word.start() + token.end()
             kept = '"' if end - start == 2 else token[0]
             if not (keep_accents or kept.isascii()):
                 kept = _fold(kept)
-            if not kept and characters and characters[-1] != " ":
-                ends[-1] = end
-            for character in kept.lower() if lowercase else kept:
-                characters.append(character)
-                starts.append(start)
-                ends.append(end)
+            if not kept and found and found[-1][0] != " ":
+                found[-1] = (*found[-1][:2], end)
+            found += [
+                (character, start, end) for character in (kept.lower() if lowercase else kept)
+            ]
     # Lower-casing sigma depends on the surrounding word.
-    cleaned = clean(text, lowercase, keep_accents) if lowercase else "".join(characters)
-    return cleaned, np.array(starts, np.int64), np.array(ends, np.int64)
+    characters = "".join(character for character, *_ in found)
+    cleaned = clean(text, lowercase, keep_accents) if lowercase else characters
+    sources = np.array([source for _, *source in found], np.int64).reshape(-1, 2)
+    return cleaned, sources[:, 0], sources[:, 1]
 
 
 @functools.lru_cache(maxsize=1 << 16)

@@ -131,7 +131,13 @@ class Tokenizer:
         self.model_file = model_file
         self.model_proto = read_vocabulary(model_file)
         self.sha256 = hashlib.sha256(self.model_proto).hexdigest()
-        _check_record(model_file, self.sha256)
+        where, recorded = f"vocabulary {model_file!r}", _recorded(model_file)
+        require_data(
+            recorded in (None, self.sha256),
+            where,
+            f"SHA-256 {recorded!s:.12}…, as in {os.path.basename(model_file)}{_RECORD} beside it",
+            f"{self.sha256[:12]}…: the file is damaged, or is another model's",
+        )
         self.counts: collections.Counter[str] = collections.Counter()
         self._processor = _processor(model_file, self.model_proto)
         model = parse_model(self.model_proto)
@@ -151,24 +157,21 @@ class Tokenizer:
                 f"vocabulary {model_file!r}: expected pieces in UTF-8: {error}"
             ) from None
         found = tuple(pieces[:NUM_SPECIAL])
-        require_data(
-            found == SPECIAL_PIECES,
-            f"vocabulary {model_file!r}",
-            f"its first pieces to be {' '.join(SPECIAL_PIECES)}",
-            " ".join(found),
-        )
+        expected = f"its first pieces to be {' '.join(SPECIAL_PIECES)}"
+        require_data(found == SPECIAL_PIECES, where, expected, " ".join(found))
         self._check_kind()
-        self.num_characters = np.array([len(plain(piece)) for piece in pieces])
-        self.is_word_start = np.array([_begins_word(piece) for piece in pieces])
-        self.is_start_after_unspaced = np.array([not continues_word(piece) for piece in pieces])
         self._is_byte = np.array([self._processor.is_byte(i) for i in range(num_pieces)])
-        self._continues_character = np.zeros(num_pieces, bool)
-        for i in np.flatnonzero(self._is_byte):
-            byte = int(pieces[i][1:-1], 16)
-            self._continues_character[i] = byte in _CONTINUATION_BYTES
-            self.num_characters[i] = byte not in _CONTINUATION_BYTES
-            self.is_word_start[i] = byte in _FIRST_BYTES_OF_UNSPACED
-            self.is_start_after_unspaced[i] = byte not in _CONTINUATION_BYTES
+        byte_V = np.full(num_pieces, -1)
+        byte_V[self._is_byte] = [int(pieces[i][1:-1], 16) for i in np.flatnonzero(self._is_byte)]
+        self._continues_character = np.isin(byte_V, _CONTINUATION_BYTES)
+        self.num_characters = np.where(
+            self._is_byte, ~self._continues_character, [len(plain(piece)) for piece in pieces]
+        )
+        self.is_word_start = np.where(
+            self._is_byte, np.isin(byte_V, _FIRST_BYTES_OF_UNSPACED), [*map(_begins_word, pieces)]
+        )
+        begins = [not continues_word(piece) for piece in pieces]
+        self.is_start_after_unspaced = np.where(self._is_byte, ~self._continues_character, begins)
         blank = WHITESPACE_PIECES if self.keep_whitespace else ()
         self.ends_unspaced = np.array([ends_unspaced(p) or p in blank for p in pieces])
         self.is_word_start |= np.isin(pieces, blank)
@@ -182,8 +185,7 @@ class Tokenizer:
         self.splits = {i: [*map(self.piece_to_id, parts)] for i, parts in self._parts.items()}
         self.splits |= {i: [token] for i, token in ids.items()}
         self._parts |= {i: [pieces[i]] for i in ids}
-        self._is_split = np.zeros(num_pieces, bool)
-        self._is_split[list(self.splits)] = True
+        self._is_split = np.isin(np.arange(num_pieces), list(self.splits))
 
     def __repr__(self) -> str:
         return f"Tokenizer({self.vocab_size:,} pieces)"
@@ -312,26 +314,26 @@ class Tokenizer:
         ]
         starts, ends = [*source_start.tolist(), len(text)], source_end.tolist()
 
-        ids: list[int] = []
+        tokens = [
+            part
+            for i, piece in zip(mapping["ids"], mapping["pieces"], strict=True)
+            for part in zip(self.splits.get(i, (i,)), self._parts.get(i, (piece,)), strict=True)
+        ]
         spans: list[tuple[int, int]] = []
         first = 0  # Index in `visible` of the next piece's first character.
-        for i, piece in zip(mapping["ids"], mapping["pieces"], strict=True):
-            parts = zip(self.splits.get(i, (i,)), self._parts.get(i, (piece,)), strict=True)
-            for j, part in parts:
-                if self._continues_character[j]:
-                    ids.append(j)
-                    spans.append(spans[-1])
-                    continue
-                visible_length = len(part) - part.count(WORD_START)
-                last = first + (1 if self._is_byte[j] else visible_length)
-                start = end = visible[first][0] if first < len(visible) else len(cleaned)
-                if last > first:
-                    end = visible[last - 1][1]
-                    while end > start + 1 and cleaned[end - 1] == " ":
-                        end -= 1
-                ids.append(j)
-                spans.append((starts[start], ends[end - 1] if last > first else starts[start]))
-                first = last
+        for i, piece in tokens:
+            if self._continues_character[i]:
+                spans.append(spans[-1])
+                continue
+            last = first + (1 if self._is_byte[i] else len(piece) - piece.count(WORD_START))
+            start = end = visible[first][0] if first < len(visible) else len(cleaned)
+            if last > first:
+                end = visible[last - 1][1]
+                while end > start + 1 and cleaned[end - 1] == " ":
+                    end -= 1
+            spans.append((starts[start], ends[end - 1] if last > first else starts[start]))
+            first = last
+        ids = [i for i, _ in tokens]
         self.counts.update(tokens=len(ids), unknown_tokens=ids.count(UNK_ID))
         return ids, spans
 
@@ -396,24 +398,19 @@ class Tokenizer:
 
     def _check_kind(self) -> None:
         """Raises `DataError` if the SentencePiece model has other conventions than ours."""
-        if self._processor.unk_id() != UNK_ID:
-            raise DataError(
-                f"vocabulary {self.model_file!r}: expected unk_id {UNK_ID}, got "
-                f"{self._processor.unk_id()}"
-            )
-        if "".join(self._processor.encode("a", return_type=str)).endswith(WORD_START):
-            raise DataError(
-                f"vocabulary {self.model_file!r}: expected a space before a word, got one after it "
-                "(treat_whitespace_as_suffix)"
-            )
+        where, unk_id = f"vocabulary {self.model_file!r}", self._processor.unk_id()
+        require_data(unk_id == UNK_ID, where, f"unk_id {UNK_ID}", unk_id)
+        require_data(
+            not "".join(self._processor.encode("a", return_type=str)).endswith(WORD_START),
+            where,
+            "a space before a word",
+            "one after it (treat_whitespace_as_suffix)",
+        )
 
     def _check(self, ids: Sequence[int]) -> None:
-        wrong = [i for i in ids if not 0 <= i < self.vocab_size]
-        if wrong:
-            raise DataError(
-                f"vocabulary {self.model_file!r}: expected ids from 0 to {self.vocab_size - 1}, "
-                f"got {wrong[0]}"
-            )
+        wrong = next((i for i in ids if not 0 <= i < self.vocab_size), None)
+        where, expected = f"vocabulary {self.model_file!r}", f"ids from 0 to {self.vocab_size - 1}"
+        require_data(wrong is None, where, expected, wrong)
 
     def _split(self, ids: list[int]) -> list[int]:
         if self.splits.keys().isdisjoint(ids):
@@ -436,11 +433,6 @@ def num_pieces(model_file: str) -> int:
     model_proto = read_vocabulary(model_file)
     processor = _processor(model_file, model_proto)
     return processor.vocab_size() - len(aliases(parse_model(model_proto).pieces))
-
-
-def copy_vocabulary(vocab_file: str, directory: str) -> None:
-    """Copies a vocabulary to a directory; see `write_vocabulary`."""
-    write_vocabulary(read_vocabulary(vocab_file), directory)
 
 
 def write_vocabulary(model_proto: bytes, directory: str) -> None:
@@ -466,10 +458,8 @@ def require_no_owner(directory: str, model_proto: bytes, *others: str) -> None:
     target = os.path.join(directory, VOCAB_FILE)
     if not file_system.is_file(target) or read_vocabulary(target) == model_proto:
         return
-    if file_system.is_file(target + _RECORD):
-        with file_system.open(target + _RECORD, "rb") as file:
-            if file.read(64) == hashlib.sha256(model_proto).hexdigest().encode():
-                return  # It is damaged.
+    if _recorded(target) == hashlib.sha256(model_proto).hexdigest():
+        return  # It is damaged.
     for name in (VOCAB_FILE + _RECORD, "config.json", "xlnet_config.json", *others):
         require_data(
             not file_system.is_file(os.path.join(directory, name)),
@@ -480,18 +470,13 @@ def require_no_owner(directory: str, model_proto: bytes, *others: str) -> None:
         )
 
 
-def _check_record(model_file: str, sha256: str) -> None:
+def _recorded(model_file: str) -> str | None:
+    """The SHA-256 in the record beside a vocabulary; None without a record."""
     try:
         with file_system.open(model_file + _RECORD, "rb") as file:
-            expected = file.read(64).decode("ascii", "replace")
+            return file.read(64).decode("ascii", "replace")
     except FileNotFoundError:
-        return  # A vocabulary alone, or a directory of before there were records.
-    require_data(
-        sha256 == expected,
-        f"vocabulary {model_file!r}",
-        f"SHA-256 {expected[:12]}…, as in the {os.path.basename(model_file)}{_RECORD} beside it",
-        f"{sha256[:12]}…: the file is damaged, or is another model's",
-    )
+        return None
 
 
 def checked_texts(texts: Iterable[str]) -> list[str]:
@@ -534,11 +519,9 @@ def read_vocabulary(model_file: str) -> bytes:
             f"no vocabulary at {model_file!r}: expected a SentencePiece model "
             f"({error.strerror or error})"
         ) from None
-    if not model_proto:
-        raise DataError(
-            f"vocabulary {model_file!r}: expected a SentencePiece model, got an empty file"
-        )
-    return model_proto
+    where = f"vocabulary {model_file!r}"
+    require_data(bool(model_proto), where, "a SentencePiece model", "an empty file")
+    return model_proto or b""
 
 
 def _processor(model_file: str, model_proto: bytes) -> sentencepiece.SentencePieceProcessor:

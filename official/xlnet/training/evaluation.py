@@ -23,6 +23,8 @@ from official.xlnet.tokenization.tokenizer import WORD_START, Tokenizer
 from official.xlnet.tokenization.unspaced_scripts import begins_unspaced_word
 from official.xlnet.training.run_health import unigram_distribution
 
+_MOST_WINDOWS = 200_000  # Enough to estimate unigram frequencies of any corpus.
+
 
 def evaluate(
     model_dir: str, data_dir: str, split: str = "heldout", mem_len: int | None = None
@@ -73,9 +75,11 @@ def evaluate(
     data = records.batches(batch_size, split, epochs=1)
     model = load_pretrainer(model_dir, config, batch_size=batch_size, dtype="float32")
     model.compile(jit_compile=config.training.jit_compile)
+    with reading_errors(data_dir, "train"):
+        windows = records.first_windows(_MOST_WINDOWS)
+        nats_V = -np.log(unigram_distribution(windows, config.model.vocab_size))
     with reading_errors(data_dir, split):
         losses = model.evaluate(data, verbose=0, return_dict=True)
-        nats_V = -np.log(unigram_distribution(records, config.model.vocab_size))
         words_V, characters_V = _text_units(Tokenizer(vocab))
         values_VK = np.stack([np.ones_like(nats_V), nats_V, words_V, characters_V], axis=1)
         targets, nats, words, characters = _sum_over_targets(data, values_VK, config)

@@ -107,22 +107,17 @@ class AdamW(tf_keras.optimizers.AdamW):
         """Computes the numbers of this step, which `update_step` applies; clips by global norm.
 
         Sparse gradients are made dense first, which sums duplicate rows. Any non-finite gradient
-        makes the clipping factor non-finite, and so do gradients that are all zero.
+        makes the clipping factor non-finite, and so do gradients that are all zero; such a step
+        changes nothing.
         """
         grads = [tf.convert_to_tensor(gradient) for gradient in grads]
         norm = tf.linalg.global_norm(grads)
         factor = norm / norm
         if self.global_clipnorm:
             factor *= self.global_clipnorm / tf.maximum(norm, self.global_clipnorm)
-        self._step = self._numbers_of_step(factor)
-        return grads if self.global_clipnorm else super()._clip_gradients(grads)
-
-    def _numbers_of_step(self, factor: tf.Tensor) -> _Step:
-        """Gradients of a step without a usable gradient change nothing."""
-        number = tf.cast(self.iterations + 1, tf.float32)
-        is_good = tf.math.is_finite(factor)
+        number, is_good = tf.cast(self.iterations + 1, tf.float32), tf.math.is_finite(factor)
         power_2 = tf.pow(self.beta_2, number)
-        return _Step(
+        self._step = _Step(
             rate=tf.where(is_good, self.learning_rate, 0.0),
             factor=tf.where(is_good, factor, 0.0),
             beta_1=tf.where(is_good, self.beta_1, 1.0),
@@ -131,6 +126,7 @@ class AdamW(tf_keras.optimizers.AdamW):
             power_2=power_2,
             epsilon=self.epsilon * tf.sqrt(1 - power_2),
         )
+        return grads if self.global_clipnorm else super()._clip_gradients(grads)
 
     def update_step(self, gradient, variable):
         """Updates one variable and its moments in place.

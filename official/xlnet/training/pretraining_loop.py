@@ -78,7 +78,7 @@ class PretrainingLoop(Loop):
         with reading_errors(data.paths[0], "train", *data.paths[1:]):
             windows = data.first_windows(_START_WINDOWS)
             first = next(windows)
-            p_V = run_health.distribution_of(
+            p_V = run_health.unigram_distribution(
                 itertools.chain([first], windows), config.model.vocab_size
             )
         if self.is_chief:

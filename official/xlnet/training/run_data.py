@@ -122,7 +122,6 @@ class RunData:
         files = [part.lanes.files for part in self.parts]
         identity = files[0] if len(files) == 1 else [files, list(shares)]
         self.checksum = hashlib.sha256(json_text(identity).encode()).hexdigest()
-        self._heldout_batch_size = self._heldout_steps = 0
         if training.evaluation_steps:
             heldout = self.records.manifest.splits.get("heldout")
             if heldout is None:
@@ -133,7 +132,7 @@ class RunData:
                 )
             size = self.records.largest_batch("heldout", self._batch_size, replicas)
             self.records.verify(size, "heldout", epochs=1)
-            self._heldout_batch_size, self._heldout_steps = size, heldout.windows // size
+            self._heldout_batch_size = size
 
     @property
     def paths(self) -> list[str]:
@@ -207,7 +206,8 @@ class RunData:
                 self._heldout_batch_size, "heldout", input_context=context
             ).repeat()  # Of finite data, several workers would not know the number of rows.
         )
-        return data, self._heldout_steps
+        num_windows = self.records.manifest.splits["heldout"].windows
+        return data, num_windows // self._heldout_batch_size
 
 
 def rows_of(shares: Sequence[int], batch_size: int, unit: int) -> list[int]:

@@ -20,7 +20,7 @@ from absl import logging
 
 from official.xlnet.configs.experiment import XLNetConfig
 from official.xlnet.configs.sections import ObjectiveSections
-from official.xlnet.data.pretraining_dataset import Records, reading_errors
+from official.xlnet.data.pretraining_dataset import Records
 from official.xlnet.data.schema import Manifest, SplitManifest
 from official.xlnet.errors import DivergedError
 from official.xlnet.modeling.objectives import create_objective
@@ -40,7 +40,6 @@ _NUM_WINDOWS = 256  # Windows that are read, however many lanes there are.
 _NUM_ROWS = 64  # Windows that are counted at once.
 _ENOUGH = 0.95  # Of the targets asked for; words rarely fill the budget to the last token.
 
-_MOST_WINDOWS = 200_000  # Enough to estimate unigram frequencies of any corpus.
 _RECENT_STEPS = 100  # The loss of a run is the mean over these steps.
 _FIRST_STEPS = 1000  # A run has left the baseline by then, or after twice its warm-up.
 _MARGIN = 0.05  # Nats per target; the baseline is an estimate.
@@ -162,8 +161,7 @@ def targets_per_window(config: XLNetConfig, data_dir: str) -> dict[str, float]:
       DataError: the data set cannot be read, or does not match the configuration.
     """
     config.model.fit_vocabulary(Manifest.load(data_dir).vocab_size, data_dir)
-    records = Records(data_dir, config)
-    data = records.first_windows(_NUM_WINDOWS).rebatch(_NUM_ROWS)
+    data = Records(data_dir, config).first_windows(_NUM_WINDOWS).rebatch(_NUM_ROWS)
     sections = ObjectiveSections.of(config)
     num_windows, counts = zip(
         *((len(batch["token_ids"]), count_targets(batch, sections)) for batch in data), strict=True
@@ -212,27 +210,7 @@ def warn_of_few_targets(count: TargetCount, sections: ObjectiveSections) -> None
     )
 
 
-def unigram_distribution(
-    data: Records, vocab_size: int, num_windows: int = _MOST_WINDOWS
-) -> np.ndarray:
-    """Unigram distribution of the training split; see `distribution_of`.
-
-    Args:
-      data: the data set.
-      vocab_size: V.
-      num_windows: number of windows to count, the first ones of every lane.
-
-    Returns:
-      Probabilities, float64 [V].
-
-    Raises:
-      DataError: the data set cannot be read.
-    """
-    with reading_errors(data.path, "train"):
-        return distribution_of(data.first_windows(num_windows), vocab_size)
-
-
-def distribution_of(batches: Iterable[dict[str, tf.Tensor]], vocab_size: int) -> np.ndarray:
+def unigram_distribution(batches: Iterable[dict[str, tf.Tensor]], vocab_size: int) -> np.ndarray:
     """Unigram distribution of the windows of batches, with add-one (Laplace) smoothing.
 
         p(v) = (count(v) + 1) / (Σ counts + V)

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from official.xlnet.configs.experiment import XLNetConfig
-from official.xlnet.extensions.neighbors import NeighborBias, NeighborKernel
+from official.xlnet.extensions.neighbors import neighbor_bias, neighbor_kernel
 from official.xlnet.modeling.layers.relative_position import sinusoids
 from official.xlnet.modeling.networks.xlnet_encoder import XLNetEncoder
 
@@ -16,8 +16,8 @@ DISTANCES = (1, -1, 2, -2, 3, -3, 4, -4, 5, -5, 6, -6)  # Query position minus k
 )
 def test_score_is_greatest_at_the_neighbor_of_the_head(width, num_heads):
     d_head, num_tokens = width // num_heads, 61
-    kernel = NeighborKernel(0.0)([width, num_heads, d_head]).numpy()
-    bias = NeighborBias(0.0, width)([num_heads, d_head]).numpy()
+    kernel = neighbor_kernel(0.0, [width, num_heads, d_head]).numpy()
+    bias = neighbor_bias(0.0, width, [num_heads, d_head]).numpy()
     table = sinusoids(num_tokens, 0, width)
     distances = np.arange(num_tokens - 1, -num_tokens, -1)
     position = np.einsum("rd,dnh->rnh", np.concatenate(table, axis=1), kernel)

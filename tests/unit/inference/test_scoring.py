@@ -124,7 +124,7 @@ def test_a_causal_model_scores_what_evaluate_counts(settings):
         return  # It has no export.
     network = LanguageModelNetwork(model, max_length=19)
     ids = np.pad(texts[0], [14, 0])[None]  # Padded on the left, as an export pads.
-    vectors = network.left_to_right(tf.constant(ids, tf.int32), tf.range(19)[None] < 14).vectors
+    vectors, _ = network.left_to_right(tf.constant(ids, tf.int32), tf.range(19)[None] < 14)
     found = network.log_likelihoods(vectors, tf.constant(ids, tf.int32)).numpy()[0, 14:]
     np.testing.assert_allclose(found, results[0].log_likelihoods, atol=1e-5)
 

@@ -117,7 +117,10 @@ def evaluator(model: xlnet_modeling.PretrainingXLNetModel, config: XLNetConfig, 
     rows = records.largest_batch("heldout", config.training.batch_size)
     data = records.batches(rows, "heldout")
     nats_V = -tf.math.log(
-        tf.constant(unigram_distribution(records, config.model.vocab_size), tf.float32)
+        tf.constant(
+            unigram_distribution(records.first_windows(200_000), config.model.vocab_size),
+            tf.float32,
+        )
     )
 
     @tf.function

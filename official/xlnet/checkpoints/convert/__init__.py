@@ -14,17 +14,17 @@ from official.xlnet.checkpoints.convert.differences import (
     differences,
     readme,
 )
-from official.xlnet.checkpoints.convert.hf_format import HfSource, write_hf
-from official.xlnet.checkpoints.convert.tf1_format import Tf1Source, write_tf1
+from official.xlnet.checkpoints.convert.hf_format import open_hf, write_hf
+from official.xlnet.checkpoints.convert.tf1_format import open_tf1, write_tf1
 from official.xlnet.checkpoints.convert.variable_map import Source, Weights, variables_of
-from official.xlnet.checkpoints.convert.xlnet_format import XLNetSource, write_variables
+from official.xlnet.checkpoints.convert.xlnet_format import open_xlnet, write_variables
 from official.xlnet.configs.experiment import CONFIG_FILE
 from official.xlnet.errors import DataError, require_data
 from official.xlnet.files.arguments import checks_arguments
 from official.xlnet.files.atomic import new_folder, write_bytes
 from official.xlnet.files.json_files import read_record
 from official.xlnet.tokenization.hf_vocabulary import has_vocabulary
-from official.xlnet.tokenization.tokenizer import Tokenizer, copy_vocabulary, num_pieces
+from official.xlnet.tokenization.tokenizer import Tokenizer, num_pieces, write_vocabulary
 
 
 @checks_arguments("source", "output")
@@ -71,7 +71,7 @@ def convert(
     with new_folder(output) as folder:
         if to == "xlnet":
             write_variables(folder, variables_of(to, weights))
-            copy_vocabulary(opened.vocab_file, folder)
+            write_vocabulary(tokenizer.model_proto, folder)
             opened.config.save(folder)
         elif to == "hf":
             write_hf(folder, weights, opened.vocab_file)
@@ -101,13 +101,13 @@ def open_source(path: str) -> Source:
       DataError: the format is not recognized.
       ConfigError: the vocabulary has more pieces than the word embedding has rows.
     """
-    for name, form in (
-        (CONFIG_FILE, XLNetSource),
-        (tf1_format.CONFIG_FILE, Tf1Source),
-        (hf_format.CONFIG_FILE, HfSource),
+    for name, opened in (
+        (CONFIG_FILE, open_xlnet),
+        (tf1_format.CONFIG_FILE, open_tf1),
+        (hf_format.CONFIG_FILE, open_hf),
     ):
         if os.path.isfile(os.path.join(path, name)):
-            source = form(path)
+            source = opened(path)
             if has_vocabulary(source.vocab_file):
                 pieces = num_pieces(source.vocab_file)
                 source.config.model.fit_vocabulary(pieces, source.vocab_file)

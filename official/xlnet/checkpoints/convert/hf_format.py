@@ -30,7 +30,12 @@ from official.xlnet.checkpoints.convert.folders import (
 from official.xlnet.checkpoints.convert.head_format import HeadFormat
 from official.xlnet.checkpoints.convert.hf_tokenizer import write_vocabulary_files
 from official.xlnet.checkpoints.convert.torch_reader import TorchFile
-from official.xlnet.checkpoints.convert.variable_map import Weights, finite_floats, variables_of
+from official.xlnet.checkpoints.convert.variable_map import (
+    Source,
+    Weights,
+    finite_floats,
+    variables_of,
+)
 from official.xlnet.configs.experiment import XLNetConfig
 from official.xlnet.configs.model import ModelConfig
 from official.xlnet.configs.registry import FORMATS
@@ -40,7 +45,7 @@ from official.xlnet.files import file_system
 from official.xlnet.files.json_files import read_json, write_json
 from official.xlnet.files.schema import conform, shown
 from official.xlnet.tokenization.hf_vocabulary import SETTINGS, text_settings
-from official.xlnet.tokenization.special_tokens import BOS_ID, EOS_ID, PAD_ID, VOCAB_FILE
+from official.xlnet.tokenization.special_tokens import BOS_ID, EOS_ID, PAD_ID
 from official.xlnet.tokenization.tokenizer import read_vocabulary
 
 CONFIG_FILE = "config.json"
@@ -112,10 +117,11 @@ _ACTIVATIONS = {
     "relu": "relu",
 }
 _HF_ACTIVATIONS = {"gelu_exact": "gelu", "gelu": "gelu_new", "relu": "relu"}
+_warn_once = functools.cache(logging.warning)  # Configurations are read several times in a run.
 
 
-class HfSource:
-    """Reader of a model in HF format; implements `variable_map.Source`.
+def open_hf(path: str) -> Source:
+    """Opens a model in HF format.
 
     Variables of a bare encoder (`XLNetModel`) are listed with the prefix `transformer.`.
 
@@ -126,139 +132,137 @@ class HfSource:
       DataError: a file is missing or damaged.
       ConfigError: the configuration is not supported.
     """
+    files = _open_files(path)
+    stored = {name: shape for file in files for name, shape in file.shapes.items()}
+    is_bare = _EMBEDDING not in stored and _EMBEDDING.removeprefix(_PREFIX) in stored
+    prefix = _PREFIX if is_bare else ""
+    shapes = {prefix + name: shape for name, shape in sorted(stored.items())}
 
-    form = "hf"
+    def read(name: str) -> np.ndarray:
+        own = name.removeprefix(prefix)
+        value = next(file for file in files if own in file.shapes).read(own)
+        return finite_floats(value, f"{path}: {own}")
 
-    def __init__(self, path: str):
-        self.path = path
-        self.vocab_file = os.path.join(path, VOCAB_FILE)
-        self._files = _open_files(path)
-        shapes = {name: shape for file in self._files for name, shape in file.shapes.items()}
-        is_bare = _EMBEDDING not in shapes and _EMBEDDING.removeprefix(_PREFIX) in shapes
-        self._prefix = _PREFIX if is_bare else ""
-        self.shapes = {self._prefix + name: shape for name, shape in sorted(shapes.items())}
-        self.config = self._read_config()
-        if not self.config.model.untie_r:
-            self.config.model.untie_r = not self._repeats_biases()
-        tied, embedding = self.shapes.get(_TIED), self.shapes.get(_EMBEDDING)
-        # A weight of the LM head that is not the word embedding is reported as left over.
-        if tied and tied == embedding and np.array_equal(self.read(_TIED), self.read(_EMBEDDING)):
-            del self.shapes[_TIED]
+    source = Source("hf", path, XLNetConfig.from_dict(_DEFAULTS), shapes, read)
+    _read_config(source)
+    model = source.config.model
+    model.untie_r = model.untie_r or not _repeats_biases(source)
+    tied, embedding = shapes.get(_TIED), shapes.get(_EMBEDDING)
+    # A weight of the LM head that is not the word embedding is reported as left over.
+    if tied and tied == embedding and np.array_equal(read(_TIED), read(_EMBEDDING)):
+        del shapes[_TIED]
+    return source
 
-    def read(self, name: str) -> np.ndarray:
-        stored = name.removeprefix(self._prefix)
-        value = next(file for file in self._files if stored in file.shapes).read(stored)
-        return finite_floats(value, f"{self.path}: {stored}")
 
-    def _read_config(self) -> XLNetConfig:
-        path = os.path.join(self.path, CONFIG_FILE)
-        tree = read_json(path, dict[str, Any])
-        _check_supported(tree, path)
-        if "n_token" in tree:  # An old name of `vocab_size`.
-            tree = {"vocab_size": tree["n_token"], **tree}
-        config = XLNetConfig.from_dict(_DEFAULTS)
-        read_settings(config, {**_SETTINGS, OBJECTIVE_KEY: "objective.kind"}, tree, path)
-        self._name_unused(tree, {*_SETTINGS, *_READ_APART}, path)
-        model, data = config.model, config.data
-        check_head_size(model, tree, path)
-        activation = value_of(tree, "ff_activation", path, str, default="gelu")
-        require_one_of(f"{path}: ff_activation", activation, tuple(_ACTIVATIONS))
-        model.activation = _ACTIVATIONS[activation]
-        model.dropatt = model.dropout
-        model.clamp_len = max(0, model.clamp_len)
-        data.seq_len = max(data.seq_len, 2 * data.reuse_len)  # It has to be greater.
-        tokenizer = os.path.join(self.path, SETTINGS)
-        if os.path.exists(tokenizer):
-            settings = read_json(tokenizer, dict[str, Any])
-            self._read_segments(settings, tokenizer, model)
-            self._name_unused(settings, {*_TOKENIZER_SETTINGS, *_READ_APART}, tokenizer)
-            read_settings(config, _TOKENIZER_SETTINGS, settings, tokenizer)
-            length = value_of(settings, "model_max_length", tokenizer, float, default=0)
-            if 0 < length < _UNLIMITED:
-                config.task.max_length = int(length)
-        data.lowercase, data.keep_accents = text_settings(self.path)
-        self._read_task(tree, path, config)
-        return config
+def _read_config(source: Source) -> None:
+    """Takes the configuration from the files of a folder."""
+    path, config = os.path.join(source.path, CONFIG_FILE), source.config
+    tree = read_json(path, dict[str, Any])
+    _check_supported(tree, path)
+    if "n_token" in tree:  # An old name of `vocab_size`.
+        tree = {"vocab_size": tree["n_token"], **tree}
+    read_settings(config, {**_SETTINGS, OBJECTIVE_KEY: "objective.kind"}, tree, path)
+    _name_unused(tree, {*_SETTINGS, *_READ_APART}, path)
+    model, data = config.model, config.data
+    check_head_size(model, tree, path)
+    activation = value_of(tree, "ff_activation", path, str, default="gelu")
+    require_one_of(f"{path}: ff_activation", activation, tuple(_ACTIVATIONS))
+    model.activation = _ACTIVATIONS[activation]
+    model.dropatt = model.dropout
+    model.clamp_len = max(0, model.clamp_len)
+    data.seq_len = max(data.seq_len, 2 * data.reuse_len)  # It has to be greater.
+    tokenizer = os.path.join(source.path, SETTINGS)
+    if os.path.exists(tokenizer):
+        settings = read_json(tokenizer, dict[str, Any])
+        _read_segments(settings, tokenizer, model)
+        _name_unused(settings, {*_TOKENIZER_SETTINGS, *_READ_APART}, tokenizer)
+        read_settings(config, _TOKENIZER_SETTINGS, settings, tokenizer)
+        length = value_of(settings, "model_max_length", tokenizer, float, default=0)
+        if 0 < length < _UNLIMITED:
+            config.task.max_length = int(length)
+    data.lowercase, data.keep_accents = text_settings(source.path)
+    if name := _kind_of_head(source, tree):
+        _read_task(source, name, tree, path)
 
-    def _name_unused(self, tree: dict[str, Any], used: Collection[str], path: str) -> None:
-        """Names the keys of a file that nothing here reads, in one line."""
-        unused = [
-            key
-            for key, value in tree.items()
-            if not (
-                key in used or _WITHOUT_EFFECT.search(key) or value in (None, _NEUTRAL.get(key))
-            )
-        ]
-        if unused:
-            _warn_once(f"{path}: keys that this program does not use: {', '.join(sorted(unused))}")
 
-    def _read_segments(self, settings: dict[str, Any], path: str, model: ModelConfig) -> None:
-        """Sets whether the model knows segments: whether its tokenizer gave any.
+def _name_unused(tree: dict[str, Any], used: Collection[str], path: str) -> None:
+    """Names the keys of a file that nothing here reads, in one line."""
+    unused = [
+        key
+        for key, value in tree.items()
+        if not (key in used or _WITHOUT_EFFECT.search(key) or value in (None, _NEUTRAL.get(key)))
+    ]
+    if unused:
+        _warn_once(f"{path}: keys that this program does not use: {', '.join(sorted(unused))}")
 
-        Transformers 4 gives `token_type_ids`; 5, whose files name a backend, only where
-        `model_input_names` has them.
-        """
-        default = ["input_ids"] if "backend" in settings else [_SEGMENTS]
-        names = value_of(settings, "model_input_names", path, list, default=default)
-        model.segments = _SEGMENTS in names
-        if not model.segments:
-            _warn_once(
-                f"{path} gives no {_SEGMENTS}, so all tokens are of one segment, as they are in "
-                "transformers (model.segments=false); a model that learned segments needs "
-                "--set=model.segments=true"
-            )
 
-    def _read_task(self, tree: dict[str, Any], path: str, config: XLNetConfig) -> None:
-        name = self._kind_of_head(tree)
-        if not name:
-            return
-        config.task = task = dataclasses.replace(config.task, name=name)
-        head = FORMATS[task.name]
-        read_settings(config, head.hf_settings, tree, path)
-        if any("summary" in row.xlnet.name for row in head.rows):
-            task.summary = value_of(tree, "summary_type", path, str, default="last")
-        logits = head.logits().hf
-        if "C" in logits.shape:
-            names = value_of(tree, "id2label", path, dict, default={})
-            numbers = list(map(str, range(num_labels(self, logits.name, logits.shape))))
-            are_labels = all(isinstance(label, str | int) for label in names.values())
-            require_data(
-                not names or (names.keys() == {*numbers} and are_labels),
-                f"{path}: id2label",
-                f"a label for each of the {len(numbers)} outputs",
-                shown(names),
-            )
-            task.labels = tuple(str(names.get(number, number)) for number in numbers)
+def _read_segments(settings: dict[str, Any], path: str, model: ModelConfig) -> None:
+    """Sets whether the model knows segments: whether its tokenizer gave any.
 
-    def _kind_of_head(self, tree: dict[str, Any]) -> str:
-        """`task.name` of the model's head; empty if there is none."""
-        heads = {name: FORMATS[name] for name in FORMATS.names()}
-        heads = {k: head for k, head in heads.items() if head.logits().hf.name in self.shapes}
-        kernels = sorted({head.logits().hf.name for head in heads.values()})
-        require_data(len(kernels) <= 1, self.path, "one head", " and ".join(kernels))
-        architectures = value_of(tree, "architectures", CONFIG_FILE, list, default=[])
-
-        number = next(iter(self.shapes[kernels[0]]), 0) if kernels else 0
-
-        def fit(name: str) -> tuple[bool, bool, bool]:
-            head = heads[name]
-            return (
-                head.architecture in architectures,
-                head.problem is not None and head.problem == tree.get("problem_type"),
-                number in head.usual_logits,
-            )
-
-        return max(heads, key=fit, default="")
-
-    def _repeats_biases(self) -> bool:
-        """Whether all layers have equal biases, as `untie_r: false` implies."""
-        names = [name for name in self.shapes if name.endswith(_BIASES)]
-        by_kind = [[name for name in names if name.endswith(kind)] for kind in _BIASES]
-        return all(
-            np.array_equal(self.read(name), self.read(same_kind[0]))
-            for same_kind in by_kind
-            for name in same_kind[1:]
+    Transformers 4 gives `token_type_ids`; 5, whose files name a backend, only where
+    `model_input_names` has them.
+    """
+    default = ["input_ids"] if "backend" in settings else [_SEGMENTS]
+    names = value_of(settings, "model_input_names", path, list, default=default)
+    model.segments = _SEGMENTS in names
+    if not model.segments:
+        _warn_once(
+            f"{path} gives no {_SEGMENTS}, so all tokens are of one segment, as they are in "
+            "transformers (model.segments=false); a model that learned segments needs "
+            "--set=model.segments=true"
         )
+
+
+def _read_task(source: Source, name: str, tree: dict[str, Any], path: str) -> None:
+    """Takes the settings of the head of a task."""
+    source.config.task = task = dataclasses.replace(source.config.task, name=name)
+    head = FORMATS[name]
+    read_settings(source.config, head.hf_settings, tree, path)
+    if any("summary" in row.xlnet.name for row in head.rows):
+        task.summary = value_of(tree, "summary_type", path, str, default="last")
+    logits = head.logits().hf
+    if "C" in logits.shape:
+        names = value_of(tree, "id2label", path, dict, default={})
+        numbers = list(map(str, range(num_labels(source, logits.name, logits.shape))))
+        are_labels = all(isinstance(label, str | int) for label in names.values())
+        require_data(
+            not names or (names.keys() == {*numbers} and are_labels),
+            f"{path}: id2label",
+            f"a label for each of the {len(numbers)} outputs",
+            shown(names),
+        )
+        task.labels = tuple(str(names.get(number, number)) for number in numbers)
+
+
+def _kind_of_head(source: Source, tree: dict[str, Any]) -> str:
+    """`task.name` of the model's head; empty if there is none."""
+    heads = {name: FORMATS[name] for name in FORMATS.names()}
+    heads = {k: head for k, head in heads.items() if head.logits().hf.name in source.shapes}
+    kernels = sorted({head.logits().hf.name for head in heads.values()})
+    require_data(len(kernels) <= 1, source.path, "one head", " and ".join(kernels))
+    architectures = value_of(tree, "architectures", CONFIG_FILE, list, default=[])
+    number = next(iter(source.shapes[kernels[0]]), 0) if kernels else 0
+
+    def fit(name: str) -> tuple[bool, bool, bool]:
+        head = heads[name]
+        return (
+            head.architecture in architectures,
+            head.problem is not None and head.problem == tree.get("problem_type"),
+            number in head.usual_logits,
+        )
+
+    return max(heads, key=fit, default="")
+
+
+def _repeats_biases(source: Source) -> bool:
+    """Whether all layers have equal biases, as `untie_r: false` implies."""
+    names = [name for name in source.shapes if name.endswith(_BIASES)]
+    by_kind = [[name for name in names if name.endswith(kind)] for kind in _BIASES]
+    return all(
+        np.array_equal(source.read(name), source.read(same_kind[0]))
+        for same_kind in by_kind
+        for name in same_kind[1:]
+    )
 
 
 class _SafetensorsFile:
@@ -359,12 +363,6 @@ def _hf_config(config: XLNetConfig, architecture: str, head: HeadFormat) -> dict
         tree["id2label"] = {str(number): label for number, label in enumerate(labels)}
         tree["label2id"] = {label: number for number, label in enumerate(labels)}
     return tree
-
-
-@functools.cache
-def _warn_once(sentence: str) -> None:
-    """Logs a warning; configurations are read several times in a run."""
-    logging.warning("%s", sentence)
 
 
 def _check_supported(tree: dict[str, Any], path: str) -> None:

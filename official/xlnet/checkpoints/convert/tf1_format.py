@@ -24,7 +24,12 @@ from official.xlnet.checkpoints.convert.folders import (
     settings_under,
 )
 from official.xlnet.checkpoints.convert.hf_tokenizer import without_tokens
-from official.xlnet.checkpoints.convert.variable_map import Weights, finite_floats, variables_of
+from official.xlnet.checkpoints.convert.variable_map import (
+    Source,
+    Weights,
+    finite_floats,
+    variables_of,
+)
 from official.xlnet.configs.experiment import XLNetConfig
 from official.xlnet.configs.registry import FORMATS
 from official.xlnet.configs.validation import require_one_of
@@ -50,8 +55,8 @@ _SETTINGS = {
 _ACTIVATIONS = ("gelu", "relu")  # Same names and functions as in our configuration.
 
 
-class Tf1Source:
-    """Reader of a pre-trained or fine-tuned model in TF1 format; implements `variable_map.Source`.
+def open_tf1(path: str) -> Source:
+    """Opens a pre-trained or fine-tuned model in TF1 format.
 
     Args:
       path: directory of the model.
@@ -60,31 +65,23 @@ class Tf1Source:
       DataError: a file is missing or damaged.
       ConfigError: the configuration is invalid.
     """
-
-    form = "tf1"
-
-    def __init__(self, path: str):
-        self.path = path
-        self.vocab_file = os.path.join(path, VOCAB_FILE)
-        self._checkpoint = CheckpointFile(_find_checkpoint(path))
-        self.shapes = self._checkpoint.shapes
-        file = os.path.join(path, CONFIG_FILE)
-        self.config, tree = XLNetConfig(), read_json(file, dict[str, Any])
-        read_settings(self.config, _SETTINGS, tree, file, required=True)
-        read_settings(self.config, {OBJECTIVE_KEY: "objective.kind"}, tree, file)
-        require_one_of(f"{file}: ff_activation", self.config.model.activation, _ACTIVATIONS)
-        check_head_size(self.config.model, tree, file)
-        name, scope = _head_of(self.shapes)
-        self.config.task = task = dataclasses.replace(self.config.task, name=name)
-        if scope:
-            task.scope = scope
-        logits = FORMATS[task.name].logits().tf1 if task.name else None
-        if logits and "C" in logits.shape:
-            number = num_labels(self, logits.name.format(scope=scope), logits.shape)
-            task.labels = tuple(map(str, range(number)))
-
-    def read(self, name: str) -> np.ndarray:
-        return self._checkpoint.read(name)
+    checkpoint = CheckpointFile(_find_checkpoint(path))
+    file = os.path.join(path, CONFIG_FILE)
+    config, tree = XLNetConfig(), read_json(file, dict[str, Any])
+    read_settings(config, _SETTINGS, tree, file, required=True)
+    read_settings(config, {OBJECTIVE_KEY: "objective.kind"}, tree, file)
+    require_one_of(f"{file}: ff_activation", config.model.activation, _ACTIVATIONS)
+    check_head_size(config.model, tree, file)
+    name, scope = _head_of(checkpoint.shapes)
+    config.task = task = dataclasses.replace(config.task, name=name)
+    if scope:
+        task.scope = scope
+    source = Source("tf1", path, config, checkpoint.shapes, checkpoint.read)
+    logits = FORMATS[task.name].logits().tf1 if task.name else None
+    if logits and "C" in logits.shape:
+        number = num_labels(source, logits.name.format(scope=scope), logits.shape)
+        task.labels = tuple(map(str, range(number)))
+    return source
 
 
 class CheckpointFile:

@@ -13,36 +13,40 @@ conversion:
 from __future__ import annotations
 
 import dataclasses
+import os
 import re
-from collections.abc import Iterator
-from typing import Protocol
+from collections.abc import Callable, Iterator
 
 import numpy as np
 
 from official.xlnet.configs.experiment import XLNetConfig
 from official.xlnet.configs.registry import FORMATS
 from official.xlnet.errors import DataError, require_data
+from official.xlnet.tokenization.special_tokens import VOCAB_FILE
 
 
-class Source(Protocol):
-    """Reader of a model in one of the formats.
+@dataclasses.dataclass(frozen=True)
+class Source:
+    """A model in one of the formats.
 
     Attributes:
       form: name of the format: the attribute of `Row` with its variable names.
       path: directory of the model.
       config: configuration of the model; `task` describes its head, if any.
-      vocab_file: path of its SentencePiece model.
       shapes: {name: shape} of all its variables.
+      read: returns the value of a variable, by its name, as float32.
     """
 
     form: str
     path: str
     config: XLNetConfig
-    vocab_file: str
     shapes: dict[str, tuple[int, ...]]
+    read: Callable[[str], np.ndarray]
 
-    def read(self, name: str) -> np.ndarray:
-        """Returns the value of a variable as float32."""
+    @property
+    def vocab_file(self) -> str:
+        """Path of its SentencePiece model."""
+        return os.path.join(self.path, VOCAB_FILE)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -200,12 +204,9 @@ class Weights:
             names = _expand(theirs, source.config)
             for name in names:
                 if name in source.shapes:
+                    where, found = f"{source.path}: variable {name!r}", list(source.shapes[name])
                     expected = [sizes[letter] for letter in theirs.shape]
-                    if (found := list(source.shapes[name])) != expected:
-                        raise DataError(
-                            f"{source.path}: variable {name!r}: expected shape {expected}, got "
-                            f"{found}"
-                        )
+                    require_data(found == expected, where, f"shape {expected}", found)
                     used.add(name)
                 elif row.xlnet.name not in _OPTIONAL:
                     raise DataError(f"{source.path}: expected a variable {name!r}, got none")

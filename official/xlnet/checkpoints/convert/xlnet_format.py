@@ -12,9 +12,9 @@ import tensorflow as tf
 
 from official.xlnet.checkpoints.checkpoint_files import newest_checkpoint
 from official.xlnet.checkpoints.convert.tf1_format import CheckpointFile
+from official.xlnet.checkpoints.convert.variable_map import Source
 from official.xlnet.configs.experiment import XLNetConfig
 from official.xlnet.errors import DataError
-from official.xlnet.tokenization.special_tokens import VOCAB_FILE
 
 _PREFIX, _SUFFIX = "model/", "/.ATTRIBUTES/VARIABLE_VALUE"
 _OBJECT_GRAPH = "_CHECKPOINTABLE_OBJECT_GRAPH"
@@ -24,8 +24,8 @@ _OF_TRAINING = re.compile(
 )
 
 
-class XLNetSource:
-    """Reader of a model directory; implements `variable_map.Source`.
+def open_xlnet(path: str) -> Source:
+    """Opens a model directory.
 
     Variables of the model are named by their attribute path (`encoder/mask_embedding`), all others
     by their key in the checkpoint. The state of a training run is not read.
@@ -37,26 +37,17 @@ class XLNetSource:
       ConfigError: the configuration is missing or invalid.
       DataError: the checkpoint is missing or damaged.
     """
-
-    form = "xlnet"
-
-    def __init__(self, path: str):
-        self.path = path
-        self.vocab_file = os.path.join(path, VOCAB_FILE)
-        self.config = XLNetConfig.load(path)
-        saved = newest_checkpoint(path)
-        if saved is None:
-            raise DataError(f"no checkpoint in {path!r}: expected a model directory")
-        self._checkpoint = CheckpointFile(saved.prefix)
-        self._keys = {
-            key.removeprefix(_PREFIX).removesuffix(_SUFFIX): key
-            for key in self._checkpoint.shapes
-            if key != _OBJECT_GRAPH and not _OF_TRAINING.search(key)
-        }
-        self.shapes = {name: self._checkpoint.shapes[key] for name, key in self._keys.items()}
-
-    def read(self, name: str) -> np.ndarray:
-        return self._checkpoint.read(self._keys[name])
+    config, saved = XLNetConfig.load(path), newest_checkpoint(path)
+    if saved is None:
+        raise DataError(f"no checkpoint in {path!r}: expected a model directory")
+    checkpoint = CheckpointFile(saved.prefix)
+    keys = {
+        key.removeprefix(_PREFIX).removesuffix(_SUFFIX): key
+        for key in checkpoint.shapes
+        if key != _OBJECT_GRAPH and not _OF_TRAINING.search(key)
+    }
+    shapes = {name: checkpoint.shapes[key] for name, key in keys.items()}
+    return Source("xlnet", path, config, shapes, lambda name: checkpoint.read(keys[name]))
 
 
 def write_variables(folder: str, variables: Iterable[tuple[str, np.ndarray]]) -> None:

@@ -68,34 +68,6 @@ class Runs:
         self._may_diverge, self.writes = may_diverge, writes
         self.finished: list[Run] = []
 
-    def read(self, kind: str) -> None:
-        """Reads the finished runs.
-
-        Args:
-          kind: what the directory holds, for the message.
-
-        Raises:
-          ConfigError: it holds something else, or runs with another configuration.
-        """
-        output = os.path.dirname(self._path)
-        if not os.path.exists(self._path):
-            require_config(
-                not os.path.exists(os.path.join(output, CONFIG_FILE)),
-                output,
-                f"{kind} or nothing",
-                "a model directory",
-            )
-            return
-        saved = conform(read_json(self._path), RunsFile, self._path)
-        begun_with = XLNetConfig.from_dict(saved.config, self._path)
-        require_config(
-            _as_json(begun_with) == _as_json(self._config),
-            output,
-            "the configuration of its earlier runs",
-            "another one; choose another directory",
-        )
-        self.finished = saved.runs
-
     def write(self) -> None:
         """Writes the finished runs."""
         if self.writes:
@@ -171,7 +143,19 @@ def several_runs(
     path = os.path.join(output, f"{name}.json")
     with only_writer(output, chief):
         runs = Runs(path, config, data, start, may_diverge, chief)
-        runs.read(kind)
+        if os.path.exists(path):
+            saved = conform(read_json(path), RunsFile, path)
+            begun_with = XLNetConfig.from_dict(saved.config, path)
+            require_config(
+                _as_json(begun_with) == _as_json(config),
+                output,
+                "the configuration of its earlier runs",
+                "another one; choose another directory",
+            )
+            runs.finished = saved.runs
+        else:
+            is_free = not os.path.exists(os.path.join(output, CONFIG_FILE))
+            require_config(is_free, output, f"{kind} or nothing", "a model directory")
         inputs = inputs_of(*data, start.init_from)
         check_inputs(output, inputs, bool(runs.finished), chief)
         runs.write()

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import NamedTuple, TypeVar
+from typing import TypeVar
 
 import numpy as np
 import tensorflow as tf
 
 from official.xlnet.configs.validation import require
 from official.xlnet.errors import require_data
-from official.xlnet.inference.network.length_buckets import Buckets, Tensors
+from official.xlnet.inference.network.length_buckets import Tensors, in_buckets
 from official.xlnet.modeling.models.xlnet_task_model import XLNetTaskModel
 from official.xlnet.modeling.networks import Encoder
 from official.xlnet.modeling.networks.encoder_inputs import read_sequences
@@ -50,16 +50,9 @@ def finite(outputs: Outputs) -> Outputs:
     return outputs
 
 
-class InferenceOutputs(NamedTuple):
-    """Outputs of `InferenceEncoder`.
-
-    Attributes:
-      vectors: float32 [B, X, D], of the rows that were asked for.
-      memory: float32 [L, B, M, D], hidden states for the next window; None without memory.
-    """
-
-    vectors: tf.Tensor
-    memory: tf.Tensor | None
+# Vectors float32 [B, X, D] of the rows that were asked for, and hidden states float32 [L, B, M, D]
+# for the next window; None without memory.
+VectorsAndMemory = tuple[tf.Tensor, tf.Tensor | None]
 
 
 class InferenceEncoder(tf.Module):
@@ -84,7 +77,7 @@ class InferenceEncoder(tf.Module):
 
     Example:
       >>> network = InferenceEncoder(encoder, max_length=512)
-      >>> network(token_ids, is_padding, segment_ids).vectors.shape
+      >>> network(token_ids, is_padding, segment_ids)[0].shape
       TensorShape([2, 512, 768])
     """
 
@@ -124,7 +117,7 @@ class InferenceEncoder(tf.Module):
         memory_length: tf.Tensor | None = None,
         last_only: bool = False,
         layers: Sequence[int] = (),
-    ) -> InferenceOutputs:
+    ) -> VectorsAndMemory:
         """Vectors of the content stream.
 
         Args:
@@ -149,11 +142,11 @@ class InferenceEncoder(tf.Module):
         }
         if self.is_stored and not layers:
             outputs = self._call(inputs, num_content=1 if last_only else None)
-            return InferenceOutputs(outputs["content"], outputs.get("memory"))
+            return outputs["content"], outputs.get("memory")
         hidden_states = self._call(inputs, return_hidden_states=True)["hidden_states"]
         wanted = [hidden_states[layer] for layer in layers or (self._layer,)]
         vectors_BTD = tf.cast(tf.concat(wanted, axis=-1), tf.float32)
-        return InferenceOutputs(vectors_BTD[:, -1:] if last_only else vectors_BTD, None)
+        return vectors_BTD[:, -1:] if last_only else vectors_BTD, None
 
     def in_order(
         self,
@@ -163,7 +156,7 @@ class InferenceEncoder(tf.Module):
         target_positions: tf.Tensor | None = None,
         memory: tf.Tensor | None = None,
         memory_length: tf.Tensor | None = None,
-    ) -> InferenceOutputs:
+    ) -> VectorsAndMemory:
         """Vectors of XLNet's query stream: each target, given the tokens before it in an order.
 
         Args:
@@ -188,7 +181,7 @@ class InferenceEncoder(tf.Module):
             "memory_length": memory_length,
         }
         outputs = self._call(inputs, num_content=0)
-        return InferenceOutputs(outputs["query"], outputs.get("memory"))
+        return outputs["query"], outputs.get("memory")
 
 
 def last_positions(number: int, num_tokens: int) -> tf.Tensor:
@@ -222,10 +215,11 @@ class TaskNetwork(tf.Module):
         self._with_memory = model.with_memory
         self._pooled_segments = model.config.task.pooled_segments
         self._last_only = model.head.reads_summary and model.config.task.summary == "last"
-        self._run = Buckets(self.forward, lengths[-1:] if model.with_memory else lengths, per_token)
+        lengths = lengths[-1:] if model.with_memory else lengths
+        self._run = in_buckets(self.forward, lengths, per_token)
 
     def __call__(self, inputs: Tensors) -> Tensors:
-        """The head's outputs for inputs [U, S, T], T the longest length; see `Buckets`."""
+        """The head's outputs for inputs [U, S, T], T the longest length; see `in_buckets`."""
         return self._run(inputs)
 
     def forward(self, inputs: Tensors) -> Tensors:
@@ -234,9 +228,10 @@ class TaskNetwork(tf.Module):
         Args:
           inputs: `token_ids`, `segment_ids`, `is_padding` and what the head needs besides.
         """
-        vectors_USTD = read_sequences(self._read, inputs, self._with_memory, self._pooled_segments)
+        vectors_USTD = read_sequences(
+            lambda window, _: self._encoder(**window, last_only=self._last_only),
+            inputs,
+            self._with_memory,
+            self._pooled_segments,
+        )
         return self._head(vectors_USTD, inputs)
-
-    def _read(self, window, _):
-        outputs = self._encoder(**window, last_only=self._last_only)
-        return outputs.vectors, outputs.memory

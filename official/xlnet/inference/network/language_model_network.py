@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import tensorflow as tf
 
-from official.xlnet.inference.network.inference_encoder import InferenceEncoder, InferenceOutputs
+from official.xlnet.inference.network.inference_encoder import InferenceEncoder, VectorsAndMemory
 from official.xlnet.modeling.models.xlnet_pretrainer import XLNetPretrainer
 from official.xlnet.tokenization.special_tokens import EOD_ID
 
@@ -47,7 +47,7 @@ class LanguageModelNetwork(tf.Module):
         previous: tf.Tensor | None = None,
         memory: tf.Tensor | None = None,
         memory_length: tf.Tensor | None = None,
-    ) -> InferenceOutputs:
+    ) -> VectorsAndMemory:
         """Vectors that predict each token from those before it.
 
         A causal model reads the token before the first one too. Of a text's first token that is

@@ -12,97 +12,81 @@ _SHORTEST = 16  # Tokens of the shortest default length.
 _TOKENS_AT_ONCE = 16384  # Rows times their length: bounds the memory that a request takes.
 
 
-class Buckets(tf.Module):
-    """Runs a function on rows that are cut to the shortest of some lengths that holds them.
+def in_buckets(
+    function: Callable[[Tensors], Tensors], lengths: Sequence[int], per_token: Sequence[str] = ()
+) -> Callable[[Tensors], Tensors]:
+    """Returns a function that runs another one on rows of about equal length.
 
-    Rows of one length go through the function together, in their order; lengths that no row
-    needs cost nothing. Every signature that uses the same object shares its graphs.
+    Rows are cut to the shortest of some lengths that holds them. Rows of one length go through the
+    function together, in their order; lengths that no row needs cost nothing. Every signature that
+    uses the result shares its graphs.
 
     Args:
       function: {name: [U, …, T]} with static T → {name: [U, …]}.
       lengths: the lengths, ascending.
       per_token: outputs [U, T, …]; they are padded with zeros on the left to one length.
+
+    Returns:
+      A function of inputs [U, …, T], T the longest length; `is_padding` is one of them.
     """
+    # A branch that is not taken must not cost the walk through its operations.
+    graphs = tf.function(function, autograph=False, experimental_attributes={"_noinline": True})
 
-    def __init__(
-        self,
-        function: Callable[[Tensors], Tensors],
-        lengths: Sequence[int],
-        per_token: Sequence[str] = (),
-    ):
-        super().__init__(name="buckets")
-        self._lengths, self._per_token = tuple(lengths), tuple(per_token)
-        # A branch that is not taken must not cost the walk through its operations.
-        graphs = tf.function(function, autograph=False, experimental_attributes={"_noinline": True})
-        whole = tf.function(self._in_buckets, autograph=False, reduce_retracing=True)
-        # As attributes they would be traced and written once more when the module is saved.
-        self._graph_of = lambda specs: graphs.get_concrete_function(specs)
-        self._run = lambda inputs: whole(inputs)
-
-    def __call__(self, inputs: Tensors) -> Tensors:
-        """Outputs for inputs [U, …, T], T the longest length; `is_padding` is one of them."""
-        return self._run(inputs)
-
-    def _in_buckets(self, inputs):
-        real = tf.cast(~inputs["is_padding"], tf.int32)
-        needed = tf.reduce_sum(real, axis=-1)
-        if needed.shape.rank > 1:
-            needed = tf.reduce_max(needed, axis=list(range(1, needed.shape.rank)))
-        lengths = tf.constant(self._lengths)
-        bucket_U = tf.reduce_sum(tf.cast(needed[:, None] > lengths[:-1], tf.int32), axis=1)
-        longest = tf.gather(lengths, tf.reduce_max(tf.concat([[0], bucket_U], axis=0)))
+    def run_in_buckets(inputs: Tensors) -> Tensors:
+        needed = tf.reduce_sum(tf.cast(~inputs["is_padding"], tf.int32), axis=-1)
+        needed_U = tf.reduce_max(needed, axis=list(range(1, needed.shape.rank)))
+        length_L = tf.constant(lengths)
+        bucket_U = tf.reduce_sum(tf.cast(needed_U[:, None] > length_L[:-1], tf.int32), axis=1)
+        longest = tf.gather(length_L, tf.reduce_max(tf.concat([[0], bucket_U], axis=0)))
         index, parts = [], []
-        for number, length in enumerate(self._lengths):
+        for number, length in enumerate(lengths):
             rows = tf.cast(tf.where(bucket_U == number)[:, 0], tf.int32)
             index.append(rows)
-            parts.append(self._part(inputs, rows, length, longest))
+            parts.append(_part(graphs, inputs, rows, length, longest, per_token))
         order = tf.math.invert_permutation(tf.concat(index, axis=0))
         return {
             name: tf.gather(tf.concat([part[name] for part in parts], axis=0), order)
             for name in parts[0]
         }
 
-    def _part(self, inputs, rows, length, longest):
-        specs = {
-            name: tf.TensorSpec([None, *x.shape[1:-1], length], x.dtype)
-            for name, x in inputs.items()
+    whole = tf.function(run_in_buckets, autograph=False, reduce_retracing=True)
+    # As the attribute of a module it would be traced and written once more when that is saved.
+    return lambda inputs: whole(inputs)
+
+
+def _part(graphs, inputs, rows, length, longest, per_token):
+    """Outputs of some rows, cut to a length; none of the work where there are no rows."""
+    specs = {
+        name: tf.TensorSpec([None, *x.shape[1:-1], length], x.dtype) for name, x in inputs.items()
+    }
+    run = graphs.get_concrete_function(specs)
+
+    def call(chosen):
+        return run({name: tf.gather(x, chosen)[..., -length:] for name, x in inputs.items()})
+
+    def padded(outputs):
+        missing = [[0, 0], [longest - length, 0]]
+        return {
+            name: tf.pad(x, missing + [[0, 0]] * (x.shape.rank - 2)) if name in per_token else x
+            for name, x in outputs.items()
         }
-        run = self._graph_of(specs)
 
-        def call(chosen):
-            return run({name: tf.gather(x, chosen)[..., -length:] for name, x in inputs.items()})
+    sequences = math.prod(next(iter(inputs.values())).shape[1:-1])
+    at_once = max(1, _TOKENS_AT_ONCE // (length * sequences))
 
-        sequences = math.prod(next(iter(inputs.values())).shape[1:-1])
-        at_once = max(1, _TOKENS_AT_ONCE // (length * sequences))
+    def some():
+        outputs = tf.cond(
+            tf.size(rows) <= at_once,
+            lambda: dict(call(rows)),
+            lambda: _in_parts(call, rows, at_once, run.structured_outputs),
+        )
+        return padded(outputs)
 
-        def some():
-            outputs = tf.cond(
-                tf.size(rows) <= at_once,
-                lambda: dict(call(rows)),
-                lambda: _in_parts(call, rows, at_once, run.structured_outputs),
-            )
-            return {name: self._padded(name, x, length, longest) for name, x in outputs.items()}
+    def none():
+        outputs = run.structured_outputs.items()
+        return padded({name: tf.zeros([0, *x.shape[1:]], x.dtype) for name, x in outputs})
 
-        def none():
-            return {
-                name: tf.zeros(self._empty_shape(name, x, longest), x.dtype)
-                if x.dtype != tf.string
-                else tf.fill(self._empty_shape(name, x, longest), "")
-                for name, x in run.structured_outputs.items()
-            }
-
-        return tf.cond(tf.size(rows) > 0, some, none)
-
-    def _padded(self, name, x, length, longest):
-        if name not in self._per_token:
-            return x
-        return tf.pad(x, [[0, 0], [longest - length, 0]] + [[0, 0]] * (x.shape.rank - 2))
-
-    def _empty_shape(self, name, x, longest):
-        shape = [0, *x.shape[1:]]
-        if name in self._per_token:
-            shape[1] = longest
-        return shape
+    return tf.cond(tf.size(rows) > 0, some, none)
 
 
 def _in_parts(call, rows, at_once, specs):

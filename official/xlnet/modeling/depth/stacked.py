@@ -10,6 +10,7 @@ import tf_keras
 
 from official.xlnet.configs.model import ModelConfig
 from official.xlnet.configs.registry import DEPTHS
+from official.xlnet.modeling.ops.legacy_keras import ConfiguredLayer
 from official.xlnet.modeling.ops.shapes import sizes
 
 # Maps (index of the layer, hidden states [B, X, D]) to the hidden states after its block.
@@ -48,7 +49,7 @@ class DepthOutputs(NamedTuple):
 
 @register_depth("stacked")
 @tf_keras.utils.register_keras_serializable(package="xlnet")
-class StackedDepth(tf_keras.layers.Layer):
+class StackedDepth(ConfiguredLayer):
     """Each layer has a block of its own:  h_l = block_l(h_{l-1}).
 
     Call arguments:
@@ -98,8 +99,3 @@ class StackedDepth(tf_keras.layers.Layer):
         for number in range(num_layers):
             hidden_states = step(number, hidden_states)
         return DepthOutputs(hidden_states, num_steps)
-
-    def get_config(self):
-        config = super().get_config()
-        del config["dtype"]
-        return config

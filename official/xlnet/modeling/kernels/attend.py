@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 import tensorflow as tf
 
-from official.xlnet.modeling.kernels.device_forms import has_gpu
+from official.xlnet.modeling.kernels.device_forms import device
 from official.xlnet.modeling.kernels.product_type import multiply
 from official.xlnet.modeling.kernels.relative_shift import ConsecutiveRows, Distances
 from official.xlnet.modeling.kernels.rematerialization import computed_once, used_after
@@ -20,24 +20,12 @@ from official.xlnet.modeling.ops.visibility import Keys, Rows, can_attend
 _HIDDEN = -1e30  # The score of a key that a row may not attend to.
 
 
-class Pattern(NamedTuple):
-    """The part of the attention pattern that is static.
-
-    Attributes:
-      shift: how scores per distance become scores per key; None where they are per key already.
-      causal: whether keys at later positions are hidden (`uni` attention).
-    """
-
-    shift: Distances | None
-    causal: bool
-
-
 class ScoreTerms(NamedTuple):
     """The three terms of the scores of Q rows, divided by √H.
 
     Attributes:
       content: (q + r_w)·k, [B, N, Q, K].
-      positional: (q + r_r)·r: per key [B, N, Q, K], or per distance as `Pattern.shift` expects.
+      positional: (q + r_r)·r: per key [B, N, Q, K], or per distance as `shift` expects.
       segment: (q + r_s)·(s_different - s_same), [B, N, Q].
     """
 
@@ -51,7 +39,8 @@ def attend(
     value_BNKH: tf.Tensor,
     rows: Rows,
     keys: Keys,
-    pattern: Pattern,
+    shift: Distances | None,
+    causal: bool,
     rate: float,
     seed: tf.Tensor | None,
 ) -> tf.Tensor:
@@ -68,20 +57,21 @@ def attend(
       value_BNKH: values.
       rows: the query rows.
       keys: the keys.
-      pattern: distances and causality.
+      shift: how scores per distance become scores per key; None where they are per key already.
+      causal: whether keys at later positions are hidden (`uni` attention).
       rate: dropout rate of the probabilities.
       seed: int32 [2], or None at inference.
     """
     kernel: Callable = functools.partial if seed is None else compiled
     rate = 0.0 if seed is None else rate
     seed = tf.zeros([2], tf.int32) if seed is None else seed
-    masked_scores = kernel(_masked_scores, pattern)
+    masked_scores = kernel(_masked_scores, shift, causal)
     drop = kernel(_drop, rate, value_BNKH.dtype)
-    keeps = has_gpu()
+    keeps = device() == "GPU"
     score_gradients = kernel(_score_gradients, rate, keeps)
     # TensorFlow copies blocks faster than XLA loops over them; XLA gathers faster.
-    copies = isinstance(pattern.shift, ConsecutiveRows)
-    from_keys = (functools.partial if copies else kernel)(_from_keys, pattern.shift)
+    copies = isinstance(shift, ConsecutiveRows)
+    from_keys = (functools.partial if copies else kernel)(_from_keys, shift)
 
     @tf.custom_gradient
     def weigh(content_BNQK, positional, segment_BNQ, value_BNKH):
@@ -108,22 +98,24 @@ def attend(
         return output_BNQH, gradient
 
     output_BNQH = weigh(*terms, value_BNKH)
-    sees_any_BQ = tf.reduce_any(can_attend(rows, keys, pattern.causal), axis=-1)
+    sees_any_BQ = tf.reduce_any(can_attend(rows, keys, causal), axis=-1)
     return output_BNQH * tf.cast(sees_any_BQ, output_BNQH.dtype)[:, None, :, None]
 
 
-def _masked_scores(pattern: Pattern, content_BNQK, positional, segment_BNQ, rows, keys):
+def _masked_scores(
+    shift: Distances | None, causal: bool, content_BNQK, positional, segment_BNQ, rows, keys
+):
     """The sum of the three terms, float32 [B, N, Q, K], hugely negative where keys are hidden.
 
     Softmax ignores what a row adds to all its scores, so seg_same needs no term of its own.
     """
     score = tf.cast(content_BNQK, tf.float32)
-    if pattern.shift is not None:
-        positional = pattern.shift.to_keys(positional, rows.positions)
+    if shift is not None:
+        positional = shift.to_keys(positional, rows.positions)
     score += tf.cast(positional, tf.float32)
     segment = tf.cast(segment_BNQ, tf.float32)[..., None]
     score += tf.where(_is_different(rows, keys), segment, 0.0)
-    return tf.where(can_attend(rows, keys, pattern.causal)[:, None], score, _HIDDEN)
+    return tf.where(can_attend(rows, keys, causal)[:, None], score, _HIDDEN)
 
 
 def _drop(rate: float, dtype: tf.DType, p_BNQK, seed):

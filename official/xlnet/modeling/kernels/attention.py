@@ -16,8 +16,8 @@ from typing import Any, NamedTuple
 import numpy as np
 import tensorflow as tf
 
-from official.xlnet.modeling.kernels.attend import Pattern, ScoreTerms, attend
-from official.xlnet.modeling.kernels.device_forms import has_gpu
+from official.xlnet.modeling.kernels.attend import ScoreTerms, attend
+from official.xlnet.modeling.kernels.device_forms import device
 from official.xlnet.modeling.kernels.factored_position import FactoredSinusoids, FactorsOfRows
 from official.xlnet.modeling.kernels.key_value_cache import KeyValueCache
 from official.xlnet.modeling.kernels.matrix_products import from_heads, to_heads
@@ -156,9 +156,7 @@ def new_cache(
     hidden_states: tf.Tensor,
     num_slots: int,
     sinusoids: tuple[Any, Any],
-    key_kernel: tf.Tensor,
-    value_kernel: tf.Tensor,
-    position_kernel: tf.Tensor,
+    weights: AttentionWeights,
 ) -> KeyValueCache:
     """A cache whose first slots hold the keys and values of content rows 0 … T - 1.
 
@@ -166,15 +164,13 @@ def new_cache(
       hidden_states: [B, T, D], content rows, T <= C.
       num_slots: number of slots, C.
       sinusoids: sinusoids of the distances between C positions.
-      key_kernel: W_k, [D, N, H].
-      value_kernel: W_v, [D, N, H].
-      position_kernel: W_r, [D, N, H].
+      weights: the weights of the layer.
     """
     free = [[0, 0], [0, 0], [0, num_slots - hidden_states.shape[1]], [0, 0]]
     return KeyValueCache(
-        tf.pad(to_heads(hidden_states, key_kernel), free),
-        tf.pad(to_heads(hidden_states, value_kernel), free),
-        _project_distances(sinusoids, position_kernel, None),
+        tf.pad(to_heads(hidden_states, weights.key), free),
+        tf.pad(to_heads(hidden_states, weights.value), free),
+        _project_distances(sinusoids, weights.position, None),
     )
 
 
@@ -252,13 +248,12 @@ def _attend_streams(
     queries = _query_terms(hidden_states, weights, counts, is_training=seed is not None)
     attended = []
     for stream, terms in zip(streams, queries, strict=True):
-        # Each stream has a dropout mask of its own.
-        stream_seed = None if seed is None else fold_in(seed, stream.number)
+        stream_seed = fold_in(seed, stream.number)  # Each has a dropout mask of its own.
         attend_stream: Callable = functools.partial(_attend_stream, stream, keys, causal, rate)
         if recompute:
             attend_stream = recomputed(attend_stream)
         key, value, position = projected
-        if has_gpu() and stream.number == 1:
+        if device() == "GPU" and stream.number == 1:
             # XLA would copy both streams into one array for one product with the same keys.
             key, value = _computed_once(key), _computed_once(value)
         attended.append(attend_stream(stream_seed, *terms, key, value, position))
@@ -285,7 +280,7 @@ def _attend_stream(
 ):
     content_BNXK = multiply(by_content, key, transpose_b=True)
     terms = ScoreTerms(content_BNXK, stream.positional.scores(by_position, position), segment)
-    return attend(terms, value, stream.rows, keys, Pattern(stream.shift, causal), rate, seed)
+    return attend(terms, value, stream.rows, keys, stream.shift, causal, rate, seed)
 
 
 def _query_terms(hidden_states, weights: AttentionWeights, counts, is_training: bool):

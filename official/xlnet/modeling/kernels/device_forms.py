@@ -29,16 +29,6 @@ def has_accelerator() -> bool:
     return device() != "CPU"
 
 
-def has_gpu() -> bool:
-    """Whether graphs are built for a GPU: where there is one, or inside `built_for`."""
-    return device() == "GPU"
-
-
-def has_tpu() -> bool:
-    """Whether graphs are built for a TPU: where there is one, or inside `built_for`."""
-    return device() == "TPU"
-
-
 @contextlib.contextmanager
 def built_for(kind: str) -> Iterator[None]:
     """What is traced inside takes the forms of a kind of device.
@@ -54,8 +44,7 @@ def built_for(kind: str) -> Iterator[None]:
       True
     """
     global _chosen
-    if kind not in DEVICES:
-        raise ValueError(f"expected one of {', '.join(DEVICES)}, got {kind!r}")
+    assert kind in DEVICES, kind
     before, _chosen = _chosen, kind
     try:
         yield

@@ -16,7 +16,7 @@ from collections.abc import Callable, Iterator
 import tensorflow as tf
 
 from official.xlnet.configs.choices import PRODUCTS
-from official.xlnet.configs.validation import require
+from official.xlnet.configs.validation import require, require_one_of
 from official.xlnet.files.arguments import checks_arguments
 from official.xlnet.modeling.kernels.device_forms import has_accelerator
 
@@ -36,7 +36,7 @@ def products_in(name: str) -> Iterator[None]:
       name: `float32` or `bfloat16`.
 
     Raises:
-      ValueError: another name.
+      ConfigError: another name.
 
     Example:
       >>> with products_in("bfloat16"):
@@ -44,8 +44,7 @@ def products_in(name: str) -> Iterator[None]:
       array([[3.]], dtype=float32)
     """
     global _type
-    if name not in PRODUCTS:
-        raise ValueError(f"expected one of {', '.join(PRODUCTS)}, got {name!r}")
+    require_one_of("products", name, PRODUCTS)
     before, _type = _type, tf.dtypes.as_dtype(name)
     try:
         yield

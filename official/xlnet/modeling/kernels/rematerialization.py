@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 
 import tensorflow as tf
 
-from official.xlnet.modeling.kernels.device_forms import has_gpu
+from official.xlnet.modeling.kernels.device_forms import device
 from official.xlnet.modeling.kernels.tensorflow_internals import is_compiled, optimization_barrier
 
 
@@ -64,4 +64,4 @@ def computed_once(x: tf.Tensor) -> tf.Tensor:
 
     XLA computes values again in each kernel that reads them where it takes that to be cheaper.
     """
-    return optimization_barrier([x])[0] if has_gpu() and is_compiled() else x
+    return optimization_barrier([x])[0] if device() == "GPU" and is_compiled() else x

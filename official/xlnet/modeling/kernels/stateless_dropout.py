@@ -10,6 +10,7 @@ loop that uses it, which a generator with state cannot. What it earns: with the 
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import tensorflow as tf
 
@@ -49,9 +50,12 @@ def _hash_by_axes(shape: list[Size], seed: tf.Tensor) -> tf.Tensor:
     return _mix(_mix(total) ^ key[1])
 
 
-def fold_in(seed: tf.Tensor, number: int | tf.Tensor) -> tf.Tensor:
-    """A new seed int32 [2] from `seed` int32 [2] and a number that says what it is for."""
-    return _fold_in(seed, tf.cast(number, tf.int32))
+def fold_in(seed: tf.Tensor | None, number: int | tf.Tensor) -> Any:
+    """A new seed int32 [2] from `seed` int32 [2] and a number that says what it is for.
+
+    None, for no dropout, stays None.
+    """
+    return None if seed is None else _fold_in(seed, tf.cast(number, tf.int32))
 
 
 @tf.function(autograph=False)  # One operation of a graph instead of fifty.

@@ -37,9 +37,8 @@ def compiled(function: Callable, *static: Hashable) -> Callable:
     bound = functools.partial(function, *static)
 
     @functools.cache
-    def kernel_of(kind: str) -> Callable:
+    def kernel_of(_: str) -> Callable:
         """The kernel of one kind of device: operations may have other forms on another."""
-        del kind
         return tf.function(bound, jit_compile=True, autograph=False)
 
     def call(*tensors):

@@ -9,6 +9,7 @@ from official.xlnet.modeling.kernels.matrix_products import inner_width, product
 from official.xlnet.modeling.kernels.stateless_dropout import dropout, dropout_seed_of_call
 from official.xlnet.modeling.kernels.xla_kernels import fused
 from official.xlnet.modeling.ops.initializers import normal
+from official.xlnet.modeling.ops.legacy_keras import ConfiguredLayer
 
 
 def gelu_tanh(x: tf.Tensor) -> tf.Tensor:
@@ -25,7 +26,7 @@ ACTIVATIONS = {"gelu": gelu_tanh, "gelu_exact": gelu_exact, "relu": tf.nn.relu}
 
 
 @tf_keras.utils.register_keras_serializable(package="xlnet")
-class FeedForward(tf_keras.layers.Layer):
+class FeedForward(ConfiguredLayer):
     """Position-wise feed-forward network: dropout(activation(x W1 + b1)) W2 + b2.
 
     The dropout of the residual follows in `ResidualNorm`.
@@ -91,17 +92,7 @@ class FeedForward(tf_keras.layers.Layer):
             inner_BXF = fused(_activate, self.activation, self.dropout)(inner_BXF, seed)
         else:
             inner_BXF = ACTIVATIONS[self.activation](inner_BXF)
-        outer_BXD = product(inner_BXF, kernels[1])
-        return tf.nn.bias_add(outer_BXD, self.outer_bias)
-
-    def get_config(self):
-        return {
-            **super().get_config(),
-            "d_inner": self.d_inner,
-            "activation": self.activation,
-            "dropout": self.dropout,
-            "init_std": self.init_std,
-        }
+        return tf.nn.bias_add(product(inner_BXF, kernels[1]), self.outer_bias)
 
 
 def _activate(activation: str, rate: float, x_BXF, seed):

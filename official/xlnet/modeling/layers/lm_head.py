@@ -7,6 +7,7 @@ import tf_keras
 
 from official.xlnet.configs.model import ModelConfig
 from official.xlnet.modeling.kernels.product_type import multiply
+from official.xlnet.modeling.ops.legacy_keras import ConfiguredLayer
 from official.xlnet.modeling.ops.shapes import sizes
 
 
@@ -37,7 +38,7 @@ def look_up(table_VD: tf.Tensor, token_ids_BT: tf.Tensor) -> tuple[tf.Tensor, tf
 
 
 @tf_keras.utils.register_keras_serializable(package="xlnet")
-class LMHead(tf_keras.layers.Layer):
+class LMHead(ConfiguredLayer):
     """logits = g·Eᵀ + bias, float32.
 
     Rows of the word embedding after the V pieces are padding, and have no logits.
@@ -75,10 +76,3 @@ class LMHead(tf_keras.layers.Layer):
         logits = multiply(tf.reshape(query_BPD, [-1, width]), embedding_VD, transpose_b=True)
         logits = tf.cast(logits, tf.float32) + bias_V
         return tf.reshape(logits, [-1, num_targets, self.vocab_size])
-
-    def get_config(self):
-        return {
-            **super().get_config(),
-            "vocab_size": self.vocab_size,
-            "embedding_rows": self.embedding_rows,
-        }

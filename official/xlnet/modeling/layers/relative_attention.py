@@ -11,7 +11,6 @@ from official.xlnet.configs.registry import ATTENTION_INITS
 from official.xlnet.modeling.kernels.attention import (
     ProjectedDistances,
     cached_attention,
-    new_cache,
     with_fast_forms,
 )
 from official.xlnet.modeling.kernels.factored_position import FactoredSinusoids
@@ -23,14 +22,14 @@ from official.xlnet.modeling.layers.relative_position import Sinusoids
 from official.xlnet.modeling.layers.relative_segment import RelativeSegmentEncoding
 from official.xlnet.modeling.ops.attention_weights import AttentionWeights
 from official.xlnet.modeling.ops.initializers import normal
-from official.xlnet.modeling.ops.legacy_keras import LegacyLayer
+from official.xlnet.modeling.ops.legacy_keras import ConfiguredLayer, LegacyLayer
 from official.xlnet.modeling.ops.visibility import TwoStreamMask, named
 
 _attention = with_fast_forms(attention)
 
 
 @tf_keras.utils.register_keras_serializable(package="xlnet")
-class RelativeBiases(tf_keras.layers.Layer):
+class RelativeBiases(ConfiguredLayer):
     """The three global query biases r_w (content), r_r (position) and r_s (segment), [N, H] each.
 
     Every layer has its own (`untie_r`), or all layers share one.
@@ -64,15 +63,6 @@ class RelativeBiases(tf_keras.layers.Layer):
         self.content, self.position = bias("content_bias"), bias("position_bias")
         self.segment = bias("segment_bias")
         super().build(input_shape)
-
-    def get_config(self):
-        return {
-            **super().get_config(),
-            "num_heads": self.num_heads,
-            "d_head": self.d_head,
-            "init_std": self.init_std,
-            "attention_init": self.attention_init,
-        }
 
 
 @tf_keras.utils.register_keras_serializable(package="xlnet")
@@ -186,7 +176,7 @@ class TwoStreamRelativeAttention(LegacyLayer):
         causal, mask = self.attention_type == "uni", named(mask)
         encoding: tuple | None = position_encoding
         if self._stored is None:
-            weights = self._weights(shared_biases or self.biases)
+            weights = self.weights_with(shared_biases or self.biases)
         else:
             weights, encoding = self._stored()
         if cache is not None:
@@ -208,23 +198,12 @@ class TwoStreamRelativeAttention(LegacyLayer):
         )
         return (output, probabilities) if return_attention_scores else output
 
-    def new_cache(
-        self, hidden_states: tf.Tensor, num_slots: int, position_encoding: Sinusoids
-    ) -> KeyValueCache:
-        """A cache with the keys and values of content rows; see `kernels.attention.new_cache`."""
-        kernels = self.key_kernel, self.value_kernel, self.position_kernel
-        return new_cache(
-            hidden_states,
-            num_slots,
-            position_encoding,
-            *(tf.cast(kernel, self.compute_dtype) for kernel in kernels),
-        )
-
     def use_stored(self, weights: AttentionWeights, distances: ProjectedDistances) -> None:
         """Computes with stored weights and distances instead of the layer's own, for inference."""
         self._stored = lambda: (weights, distances)  # Keras would wrap the tuples.
 
-    def _weights(self, biases: RelativeBiases) -> AttentionWeights:
+    def weights_with(self, biases: RelativeBiases) -> AttentionWeights:
+        """The weights, and these biases, in the dtype that is computed in."""
         weights = AttentionWeights(
             self.query_kernel,
             self.key_kernel,
@@ -237,16 +216,3 @@ class TwoStreamRelativeAttention(LegacyLayer):
             self.segment_embedding,
         )
         return AttentionWeights(*(tf.cast(weight, self.compute_dtype) for weight in weights))
-
-    def get_config(self):
-        return {
-            **super().get_config(),
-            "num_heads": self.num_heads,
-            "d_head": self.d_head,
-            "dropatt": self.dropatt,
-            "untie_r": self.untie_r,
-            "attention_type": self.attention_type,
-            "init_std": self.init_std,
-            "recompute": self.recompute,
-            "attention_init": self.attention_init,
-        }

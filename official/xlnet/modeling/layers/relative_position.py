@@ -18,7 +18,7 @@ import numpy as np
 import tensorflow as tf
 import tf_keras
 
-from official.xlnet.modeling.kernels.device_forms import has_tpu
+from official.xlnet.modeling.kernels.device_forms import device
 from official.xlnet.modeling.kernels.factored_position import FactoredSinusoids
 from official.xlnet.modeling.kernels.stateless_dropout import dropout
 from official.xlnet.modeling.ops.legacy_keras import LegacyLayer
@@ -107,16 +107,13 @@ class RelativePositionEncoding(LegacyLayer):
     ) -> Sinusoids | FactoredSinusoids:
         _, num_tokens, width = sizes(hidden_states)
         num_memory = 0 if memory is None else sizes(memory)[1]
-        if has_tpu() and not self.clamp_len:  # What is clamped has no factors.
+        if device() == "TPU" and not self.clamp_len:  # What is clamped has no factors.
             row_T, key_K = _range(0, num_tokens), _range(-num_memory, num_tokens)
             return FactoredSinusoids.of_positions(
                 rows=_sinusoids(row_T, width), keys=_sinusoids(key_K, width)
             )
         table = sinusoids(num_tokens, num_memory, width, self.clamp_len)
         return Sinusoids(*(tf.cast(half, self.compute_dtype) for half in table))
-
-    def get_config(self):
-        return {**super().get_config(), "clamp_len": self.clamp_len}
 
 
 def _range(start: Size, stop: Size, step: int = 1) -> tf.Tensor | np.ndarray:

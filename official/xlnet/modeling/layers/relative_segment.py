@@ -60,17 +60,3 @@ class RelativeSegmentEncoding(LegacyLayer):
         different_NH = self.segment_embedding[1] - self.segment_embedding[0]
         kernel: Callable = fused if training else functools.partial
         return kernel(segment_term, self.d_head)(query, tf.cast(bias, query.dtype), different_NH)
-
-    def load_own_variables(self, store):
-        # In `.keras` files of version 0.1 the variable is in the attention layer alone, which
-        # shares it.
-        if len(store.keys()):
-            super().load_own_variables(store)
-
-    def get_config(self):
-        return {
-            **super().get_config(),
-            "num_heads": self.num_heads,
-            "d_head": self.d_head,
-            "init_std": self.init_std,
-        }

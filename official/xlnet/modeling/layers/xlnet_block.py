@@ -19,7 +19,7 @@ from official.xlnet.modeling.layers.relative_attention import (
 )
 from official.xlnet.modeling.layers.relative_position import Sinusoids
 from official.xlnet.modeling.ops.initializers import build_layers
-from official.xlnet.modeling.ops.legacy_keras import LegacyLayer
+from official.xlnet.modeling.ops.legacy_keras import ConfiguredLayer, LegacyLayer
 from official.xlnet.modeling.ops.visibility import TwoStreamMask
 
 LAYER_NORM_EPSILON = 1e-12
@@ -28,7 +28,7 @@ ATTENTION, ATTENTION_NORM, FEED_FORWARD, FEED_FORWARD_NORM = range(4)
 
 
 @tf_keras.utils.register_keras_serializable(package="xlnet")
-class ResidualNorm(tf_keras.layers.Layer):
+class ResidualNorm(ConfiguredLayer):
     """Residual connection and layer norm: layer_norm(x + dropout(change)), in float32.
 
     Args:
@@ -73,9 +73,6 @@ class ResidualNorm(tf_keras.layers.Layer):
             normalize = fused(_normalize, row_sums, self.dropout)
         gamma_D, beta_D = tf.convert_to_tensor(self.gamma), tf.convert_to_tensor(self.beta)
         return normalize(hidden_states, change, gamma_D, beta_D, seed)
-
-    def get_config(self):
-        return {**super().get_config(), "dropout": self.dropout}
 
 
 def _normalize(sums: Callable, rate: float, x_BXD, change_BXD, gamma_D, beta_D, seed):
@@ -194,10 +191,6 @@ class XLNetBlock(LegacyLayer):
         return_attention_scores: bool = False,
     ):
         seed = dropout_seed_of_call(training, dropout_seed)
-
-        def seed_of(number):
-            return None if seed is None else fold_in(seed, number)
-
         attended = self.attention(
             hidden_states,
             mask=mask,
@@ -207,7 +200,7 @@ class XLNetBlock(LegacyLayer):
             shared_biases=shared_biases,
             cache=cache,
             training=training,
-            dropout_seed=seed_of(ATTENTION),
+            dropout_seed=fold_in(seed, ATTENTION),
             return_attention_scores=return_attention_scores,
         )
         extra = None
@@ -217,13 +210,13 @@ class XLNetBlock(LegacyLayer):
         if num_rows is not None and hidden_states.shape[1] not in (None, num_rows):
             hidden_states = hidden_states[:, -num_rows:]  # Only the last content rows are wanted.
         hidden_states = self.attention_norm(
-            hidden_states, attended, training=training, dropout_seed=seed_of(ATTENTION_NORM)
+            hidden_states, attended, training=training, dropout_seed=fold_in(seed, ATTENTION_NORM)
         )
         changed = self.feed_forward(
-            hidden_states, training=training, dropout_seed=seed_of(FEED_FORWARD)
+            hidden_states, training=training, dropout_seed=fold_in(seed, FEED_FORWARD)
         )
         hidden_states = self.feed_forward_norm(
-            hidden_states, changed, training=training, dropout_seed=seed_of(FEED_FORWARD_NORM)
+            hidden_states, changed, training=training, dropout_seed=fold_in(seed, FEED_FORWARD_NORM)
         )
         return hidden_states if extra is None else (hidden_states, extra)
 

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 import tensorflow as tf
 import tf_keras
 
-from official.xlnet.errors import ConfigError
+from official.xlnet.errors import require_config
 from official.xlnet.modeling.kernels.stateless_dropout import fold_in
 from official.xlnet.modeling.models.checked_fit import CheckedFit
 
@@ -104,12 +104,9 @@ class TrainableModel(CheckedFit):
             "weighted_metrics": weighted_metrics,
         }
         given = [f"{name}={value!r}" for name, value in unused.items() if value is not None]
-        if given:
-            own = ", ".join(metric.name for metric in self.metrics)
-            raise ConfigError(
-                f"compile: expected an optimizer alone, as {type(self).__name__} computes its own "
-                f"loss and metrics ({own}), got {', '.join(given)}"
-            )
+        own = ", ".join(metric.name for metric in self.metrics)
+        why = f"as {type(self).__name__} computes its own loss and metrics ({own})"
+        require_config(not given, "compile", f"an optimizer alone, {why}", ", ".join(given))
         super().compile(optimizer=optimizer, **kwargs)
         # A legacy optimizer makes this variable when it is first read; in a step, which reads it
         # for the seed of dropout, that fails on several replicas.
@@ -141,9 +138,9 @@ class TrainableModel(CheckedFit):
 
     def unscaled_gradients(self, gradients: Sequence[tf.Tensor | None]):
         """Gradients of the loss, from the gradients of `scaled_loss`."""
-        if not self.has_loss_scale:
-            return gradients
-        return self.optimizer.get_unscaled_gradients(gradients)
+        return (
+            self.optimizer.get_unscaled_gradients(gradients) if self.has_loss_scale else gradients
+        )
 
     @property
     def has_loss_scale(self) -> bool:

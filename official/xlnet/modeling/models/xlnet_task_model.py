@@ -64,14 +64,12 @@ class EncoderWithHead(CheckedFit):
         """The outputs of the head for the features of a call; see `XLNetTaskModel`."""
         inputs = _features(inputs)
         seed = dropout_seed_of_call(training, dropout_seed)
-        seeds = [None, None] if seed is None else [fold_in(seed, 0), fold_in(seed, 1)]
+        seeds = fold_in(seed, 0), fold_in(seed, 1)
         # A frozen encoder is used as it is, without dropout.
         training = training and self.encoder.trainable
 
         def read(window, number):
-            seed = seeds[0]
-            if seed is not None and self.with_memory:
-                seed = fold_in(seed, number)
+            seed = fold_in(seeds[0], number) if self.with_memory else seeds[0]
             outputs = self.encoder({**window, "dropout_seed": seed}, training=training)
             return outputs["content"], outputs.get("memory")
 

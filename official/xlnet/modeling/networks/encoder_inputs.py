@@ -40,8 +40,7 @@ def checked_inputs(
       ValueError: an input is unknown, `token_ids` are not integers [B, T] with T > 0 or not of the
         vocabulary, or an input of one value a token has another shape.
     """
-    inputs = by_name(inputs)
-    inputs = {name: value for name, value in inputs.items() if value is not None}
+    inputs = {name: value for name, value in by_name(inputs).items() if value is not None}
     require_legacy_keras(inputs)
     unknown = sorted(set(inputs) - known)
     if unknown:

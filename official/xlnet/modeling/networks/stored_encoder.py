@@ -100,8 +100,7 @@ def _store_attention(
 ) -> None:
     biases = source.biases if source.untie_r else shared_biases
     assert biases is not None
-    position_DNH = source.position_kernel.numpy()
-    position_RNH = np.tensordot(table_RD, position_DNH, axes=1)
+    position_RNH = np.tensordot(table_RD, source.position_kernel.numpy(), axes=1)
     distances = ProjectedDistances(
         tf.Variable(position_RNH.transpose(1, 0, 2)[None], trainable=False, name="positions")
     )

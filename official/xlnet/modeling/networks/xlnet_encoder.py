@@ -153,11 +153,6 @@ class XLNetEncoder(Encoder):
         """Variables that only pre-training reads: the query stream's first vector."""
         return [self.mask_embedding]
 
-    @tf.autograph.experimental.do_not_convert
-    def __call__(self, *args, **kwargs):
-        """As in Keras, but traced without AutoGraph, which takes half as long."""
-        return super().__call__(*args, **kwargs)
-
     def build(self, input_shape=None):
         self.mask_embedding = self.add_weight(
             "mask_embedding",
@@ -212,7 +207,7 @@ class XLNetEncoder(Encoder):
             is_padding=inputs.get("is_padding"),
             training=training,
         )
-        rows_BXD = self._dropout(rows_BXD, seed, OUTPUT)
+        rows_BXD = dropout(rows_BXD, self.model.dropout, fold_in(seed, OUTPUT))
 
         if num_content is None:
             num_content = num_tokens
@@ -246,7 +241,7 @@ class XLNetEncoder(Encoder):
             mask_embedding = tf.cast(self.mask_embedding, rows_BXD.dtype)
             shape = [batch_size, num_targets, self.model.d_model]
             rows_BXD = tf.concat([rows_BXD, tf.broadcast_to(mask_embedding, shape)], axis=1)
-        return self._dropout(rows_BXD, seed, EMBEDDING), table_VD
+        return dropout(rows_BXD, self.model.dropout, fold_in(seed, EMBEDDING)), table_VD
 
     def _masks(self, token_ids_BT, memory_BMD, inputs, num_content):
         """The attention mask of each layer; in the last one, of the last rows that are wanted."""
@@ -273,7 +268,7 @@ class XLNetEncoder(Encoder):
             shared_biases=self.shared_biases,
             training=training,
         )
-        seed = None if seed is None else fold_in(seed, FIRST_BLOCK + number)
+        seed = fold_in(seed, FIRST_BLOCK + number)
         if return_attention_scores:
             return run(rows_BXD, dropout_seed=seed, return_attention_scores=True)
         if training and self.model.recompute == "block":
@@ -294,11 +289,6 @@ class XLNetEncoder(Encoder):
             new_BMD = tf.pad(new_BMD, [[0, 0], [missing, 0], [0, 0]])
             next_memory.append(tf.ensure_shape(new_BMD, [None, length, None]))
         return tf.stop_gradient(tf.stack(next_memory))
-
-    def _dropout(self, x, seed, number):
-        if seed is None:
-            return x
-        return dropout(x, self.model.dropout, fold_in(seed, number))
 
     def compute_output_shape(self, input_shape):  # Keras would try floating point ids.
         batch_size, num_tokens = tf.TensorShape(input_shape)

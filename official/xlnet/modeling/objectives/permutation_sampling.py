@@ -6,7 +6,7 @@ at a target i attends to j if order[j] < order[i]. Objectives differ in their `o
 
     permutation (XLNet)  `sample_targets_and_order`
     causal (GPT)         `causal_order`
-    bidirectional        `visible_order`: fine-tuning, embedding, BERT-style denoising
+    bidirectional        all 0: fine-tuning, embedding, BERT-style denoising
 
 **Halves.** A window is split at `reuse_len`. Each half has its own targets and order, and every
 order of the second half is greater than every order of the first: the second half attends to all
@@ -153,20 +153,6 @@ def causal_order(batch_size: int, seq_len: int) -> tf.Tensor:
       [[0, 1, 2], [0, 1, 2]]
     """
     return tf.tile(tf.range(seq_len)[tf.newaxis], [batch_size, 1])
-
-
-def visible_order(batch_size: int, seq_len: int) -> tf.Tensor:
-    """Factorization order of bidirectional (full) attention, int32 [B, T]: all 0.
-
-    Args:
-      batch_size: B.
-      seq_len: T.
-
-    Example:
-      >>> visible_order(2, 3).numpy().tolist()
-      [[0, 0, 0], [0, 0, 0]]
-    """
-    return tf.zeros([batch_size, seq_len], tf.int32)
 
 
 def word_borders(

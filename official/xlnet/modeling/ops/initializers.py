@@ -10,7 +10,8 @@ import tf_keras
 
 from official.xlnet.configs.registry import ATTENTION_INITS
 
-AttentionInit = Callable[[float, int], Mapping[str, tf_keras.initializers.Initializer]]
+# Initializers are called with a shape and a dtype, as those of Keras are.
+AttentionInit = Callable[[float, int], Mapping[str, Callable]]
 
 
 def normal(stddev: float) -> tf_keras.initializers.Initializer:
@@ -47,5 +48,5 @@ def register_attention_init(name: str) -> Callable[[AttentionInit], AttentionIni
 
 
 @register_attention_init("normal")
-def _all_normal(init_std: float, width: int) -> dict[str, tf_keras.initializers.Initializer]:
+def _all_normal(init_std: float, width: int) -> dict[str, Callable]:
     return {}

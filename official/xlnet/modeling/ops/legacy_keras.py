@@ -1,7 +1,8 @@
-"""A clear error where Keras 3 meets layers of tf_keras (Keras 2)."""
+"""Layers of tf_keras (Keras 2): their configuration, and a clear error where Keras 3 calls them."""
 
 from __future__ import annotations
 
+import inspect
 import sys
 from typing import Any
 
@@ -17,18 +18,13 @@ ADVICE = (
 )
 
 
-def is_of_keras_3(x: Any) -> bool:
-    """Whether a value is an object of Keras 3, such as a symbolic tensor or an optimizer."""
-    return type(x).__module__.partition(".")[0] == "keras"
-
-
 def require_legacy_keras(inputs: Any) -> None:
     """Raises `ConfigError` where a layer of tf_keras is called by Keras 3.
 
     It does so with its symbolic tensors, or inside the call of a subclassed model, which neither
     trains nor saves the weights of layers that it does not know.
     """
-    if any(is_of_keras_3(x) for x in tf.nest.flatten(inputs)):
+    if any(type(x).__module__.startswith("keras.") for x in tf.nest.flatten(inputs)):
         raise ConfigError(f"expected inputs of tf_keras, got a KerasTensor of Keras 3; {ADVICE}")
     state = sys.modules.get("keras.src.backend.common.global_state")
     if state is not None and state.get_global_attribute("current_call_ctx") is not None:
@@ -54,7 +50,17 @@ def require_no_keras_3(where: str, given: Any) -> None:
                 )
 
 
-class LegacyLayer(tf_keras.layers.Layer):
+class ConfiguredLayer(tf_keras.layers.Layer):
+    """A layer that keeps every argument of its constructor in an attribute of the same name."""
+
+    def get_config(self):
+        parts = [part for part in type(self).__mro__ if issubclass(part, ConfiguredLayer)]
+        names = {name for part in parts for name in inspect.signature(part.__init__).parameters}
+        own = {name: value for name, value in vars(self).items() if name in names}
+        return {**super().get_config(), **own}
+
+
+class LegacyLayer(ConfiguredLayer):
     """A layer of tf_keras that raises `ConfigError` where Keras 3 calls it."""
 
     def __call__(self, *args, **kwargs):

@@ -6,7 +6,7 @@ import tensorflow as tf
 
 from official.xlnet.inference.network.inference_encoder import InferenceEncoder
 from official.xlnet.inference.network.language_model_network import LanguageModelNetwork
-from official.xlnet.inference.network.length_buckets import Buckets
+from official.xlnet.inference.network.length_buckets import in_buckets
 from official.xlnet.modeling.models.xlnet_pretrainer import XLNetPretrainer
 from official.xlnet.modeling.networks import Encoder
 from official.xlnet.serving.services.base import Service, Settings
@@ -47,7 +47,7 @@ class LanguageModelService(Service):
 
         def score(inputs):
             token_ids_BT, is_padding_BT = inputs["token_ids"], inputs["is_padding"]
-            vectors_BTD = network.left_to_right(token_ids_BT, is_padding_BT).vectors
+            vectors_BTD, _ = network.left_to_right(token_ids_BT, is_padding_BT)
             log_BT = tf.map_fn(  # Limits memory to the logits of one row.
                 lambda row: network.log_likelihoods(*row),
                 (vectors_BTD, token_ids_BT),
@@ -63,7 +63,7 @@ class LanguageModelService(Service):
                 "num_tokens": tf.reduce_sum(tf.cast(~is_padding_BT, tf.int32), axis=1),
             }
 
-        self._score = Buckets(score, settings.lengths, ("log_likelihoods", "ids_plus_1"))
+        self._score = in_buckets(score, settings.lengths, ("log_likelihoods", "ids_plus_1"))
 
     def from_texts(self, texts):
         ids = self.tokenizer(texts[self.text_names[0]])
@@ -105,9 +105,9 @@ class EncoderService(Service):
         self._encoder = network = InferenceEncoder(encoder, settings.max_length, settings.weights)
 
         def embed(inputs):
-            content_BTD = network(
+            content_BTD, _ = network(
                 inputs["token_ids"], inputs["is_padding"], inputs["segment_ids"]
-            ).vectors
+            )
             real_BT = ~inputs["is_padding"]
             real_BT1 = tf.cast(real_BT, tf.float32)[..., None]
             content_BTD *= real_BT1
@@ -120,7 +120,7 @@ class EncoderService(Service):
                 "mean": tf.math.divide_no_nan(total_BD, tf.reduce_sum(real_BT1, axis=1)),
             }
 
-        self._embed = Buckets(embed, settings.lengths, ("embeddings", "token_ids"))
+        self._embed = in_buckets(embed, settings.lengths, ("embeddings", "token_ids"))
 
     def from_texts(self, texts):
         columns = [self.tokenizer(texts[name]) for name in self.text_names]

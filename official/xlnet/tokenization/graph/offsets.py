@@ -19,7 +19,7 @@ import numpy as np
 import tensorflow as tf
 import tensorflow_text
 
-from official.xlnet.errors import DataError
+from official.xlnet.errors import require_data
 from official.xlnet.files.schema import shown
 from official.xlnet.tokenization.graph.characters import PagedTable, whitespace
 from official.xlnet.tokenization.graph.tokenizer import GraphTokenizer
@@ -40,11 +40,13 @@ class OffsetTokenizer(tf.Module):
 
     def __init__(self, tokenizer: Tokenizer, graph_tokenizer: GraphTokenizer):
         super().__init__(name="offset_tokenizer")
-        if tokens := tokenizer.added_tokens:
-            raise DataError(
-                "places of tokens in a graph: expected a vocabulary without added tokens, got "
-                f"{shown(list(tokens.values()))}; `xlnet predict` reads them"
-            )
+        tokens = list(tokenizer.added_tokens.values())
+        require_data(
+            not tokens,
+            "places of tokens in a graph",
+            "a vocabulary without added tokens",
+            f"{shown(tokens)}; `xlnet predict` reads them",
+        )
         self._graph = graph_tokenizer
         self._tracking = tensorflow_text.SentencepieceTokenizer(
             graph_tokenizer.sentencepiece.model_proto, out_type=tf.int32
@@ -116,8 +118,7 @@ class OffsetTokenizer(tf.Module):
         if not self._keeps_whitespace:
             keep &= ~self._is_second_quote(points.values, row)
         points = points.with_values(tf.where(is_space, _SPACE, points.values))
-        mask = points.with_values(keep)
-        kept = tf.ragged.boolean_mask(points, mask)
+        kept = tf.ragged.boolean_mask(points, points.with_values(keep))
         kept_position = tf.boolean_mask(position, keep)
         cleaned, source = self._graph.fold.with_source(kept)
         start = tf.gather(kept_position, source)
@@ -170,12 +171,9 @@ class OffsetTokenizer(tf.Module):
         piece_start = _place(piece_ids, piece_length)
         piece_key = piece_row * _ROW + tf.cast(piece_start, tf.int64)
 
-        def piece_of(place):
-            key = row * _ROW + tf.cast(place, tf.int64)
-            return tf.maximum(tf.searchsorted(piece_key, key, "right", tf.int64) - 1, 0)
-
         def at(place):
-            piece = piece_of(place)
+            key = row * _ROW + tf.cast(place, tf.int64)
+            piece = tf.maximum(tf.searchsorted(piece_key, key, "right", tf.int64) - 1, 0)
             inside = place - tf.gather(piece_start, piece)
             return piece, tf.gather(begin, piece) + tf.cast(inside, tf.int64)
 

@@ -193,9 +193,8 @@ def input_length(
         if max_length is None:
             raise ConfigError("max_length: expected a number with padding='max_length', got None")
         return max_length
-    num_special = len(columns) + 1
-    longest = max((sum(map(len, row)) for row in zip(*columns, strict=False)), default=1)
-    longest = max(longest, 1) + num_special
+    sizes = [sum(map(len, texts)) for texts in zip(*columns, strict=False)]
+    longest = max([1, *sizes]) + len(columns) + 1
     return longest if max_length is None else min(longest, max_length)
 
 

@@ -66,7 +66,7 @@ class GraphTokenizer(tf.Module):
         codes = "".join(f"\\x{{{ord(character):x}}}" for character in whitespace())
         self.white_space = f"[{codes}]"
         self.split = Expansion(tokenizer.splits)
-        self._sigma = _FinalSigma(characters) if tokenizer.lowercase else None
+        self._kind = PagedTable(_kinds(characters)) if tokenizer.lowercase else None
 
     def __call__(self, text: tf.Tensor) -> tf.RaggedTensor:
         """Tokenizes a batch of texts, without adding special tokens.
@@ -102,14 +102,14 @@ class GraphTokenizer(tf.Module):
         text = tf.strings.regex_replace(text, r"\x00", self._nul)
         num_bytes = tf.strings.length(text, unit="BYTE")
         is_ascii = tf.reduce_all(num_bytes == tf.strings.length(text, unit="UTF8_CHAR"))
-        lower = tf.identity if self._sigma is None else tf.strings.lower
+        lower = tf.strings.lower if self.plain.lowercase else tf.identity
         text = tf.cond(is_ascii, lambda: lower(text), lambda: self._clean_any(text))
         return _rewritten(text, after)
 
     def _clean_any(self, text: tf.Tensor) -> tf.Tensor:
         code_points = self.fold(tf.strings.unicode_decode(text, "UTF-8"))
-        if self._sigma is not None:
-            code_points = self._sigma(code_points)
+        if self._kind is not None:
+            code_points = _with_final_sigma(code_points, self._kind(code_points.values))
         return tf.strings.unicode_encode(code_points, "UTF-8")
 
     def pack(
@@ -188,32 +188,25 @@ class Expansion(tf.Module):
         return expanded, source
 
 
-class _FinalSigma(tf.Module):
+def _with_final_sigma(code_points: tf.RaggedTensor, kind: tf.Tensor) -> tf.RaggedTensor:
     """Lower-cases Σ to ς at the end of a word, else to σ (Unicode, section 3.13, Final_Sigma).
 
     Σ is final if it is preceded but not followed by a cased character, skipping case-ignorable
     characters such as apostrophes.
     """
-
-    def __init__(self, characters: Sequence[str]):
-        super().__init__()
-        self._kind = PagedTable(_kinds(characters))
-
-    def __call__(self, code_points: tf.RaggedTensor) -> tf.RaggedTensor:
-        kind = self._kind(code_points.values)
-        counted = tf.cast(tf.where(kind != _IGNORABLE)[:, 0], tf.int32)
-        row = tf.gather(tf.cast(code_points.value_rowids(), tf.int32), counted)
-        cased = tf.gather(kind, counted) == _CASED
-        same_row = row[:-1] == row[1:]
-        after_cased = tf.concat([[False], same_row & cased[:-1]], 0)[: tf.size(row)]
-        before_cased = tf.concat([same_row & cased[1:], [False]], 0)[: tf.size(row)]
-        is_sigma = tf.gather(code_points.values, counted) == ord("Σ")
-        lower = tf.where(after_cased & ~before_cased, ord("ς"), ord("σ"))
-        place = tf.boolean_mask(counted, is_sigma)[:, tf.newaxis]
-        values = tf.tensor_scatter_nd_update(
-            code_points.values, place, tf.boolean_mask(lower, is_sigma)
-        )
-        return code_points.with_values(values)
+    counted = tf.cast(tf.where(kind != _IGNORABLE)[:, 0], tf.int32)
+    row = tf.gather(tf.cast(code_points.value_rowids(), tf.int32), counted)
+    cased = tf.gather(kind, counted) == _CASED
+    same_row = row[:-1] == row[1:]
+    after_cased = tf.concat([[False], same_row & cased[:-1]], 0)[: tf.size(row)]
+    before_cased = tf.concat([same_row & cased[1:], [False]], 0)[: tf.size(row)]
+    is_sigma = tf.gather(code_points.values, counted) == ord("Σ")
+    lower = tf.where(after_cased & ~before_cased, ord("ς"), ord("σ"))
+    place = tf.boolean_mask(counted, is_sigma)[:, tf.newaxis]
+    values = tf.tensor_scatter_nd_update(
+        code_points.values, place, tf.boolean_mask(lower, is_sigma)
+    )
+    return code_points.with_values(values)
 
 
 def _rewritten(text: tf.Tensor, replacements: Rules) -> tf.Tensor:
