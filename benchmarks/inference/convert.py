@@ -20,7 +20,7 @@ import sentencepiece
 from benchmarks.harness.command_line import flag, parse
 from benchmarks.harness.models import run_xlnet
 from official.xlnet.checkpoints.convert.tf1_format import write_tf1
-from official.xlnet.checkpoints.convert.variable_map import Weights, shapes_of
+from official.xlnet.checkpoints.convert.variable_map import Source, Weights, shapes_of
 from official.xlnet.configs.experiment import XLNetConfig
 from official.xlnet.tokenization.special_tokens import SPECIAL_PIECES, VOCAB_FILE
 
@@ -41,7 +41,7 @@ def main() -> None:
         os.mkdir(os.path.join(folder, "tf1"))
         vocab_file = os.path.join(folder, VOCAB_FILE)
         write_vocabulary(vocab_file, config.model.vocab_size)
-        weights = Weights(RandomSource(config, vocab_file), "tf1")
+        weights = Weights(random_source(folder, config), "tf1")
         write_tf1(os.path.join(folder, "tf1"), weights, vocab_file)
         for source, output, form in _CONVERSIONS:
             paths = f"--source={folder}/{source}", f"--output={folder}/{output}"
@@ -52,20 +52,14 @@ def main() -> None:
     print(json.dumps(results))
 
 
-class RandomSource:
-    """Source of random weights in place of a model directory; see `variable_map.Source`."""
+def random_source(folder: str, config: XLNetConfig) -> Source:
+    """Random weights in place of those of a model directory."""
+    shapes, random = shapes_of(config), np.random.default_rng(0)
 
-    form = "xlnet"
-    path = "random"
+    def read(name: str) -> np.ndarray:
+        return random.standard_normal(shapes[name], np.float32)
 
-    def __init__(self, config: XLNetConfig, vocab_file: str):
-        self.config = config
-        self.vocab_file = vocab_file
-        self.shapes = shapes_of(config)
-        self._random = np.random.default_rng(0)
-
-    def read(self, name: str) -> np.ndarray:
-        return self._random.standard_normal(self.shapes[name], np.float32)
+    return Source("xlnet", folder, config, shapes, read)
 
 
 def write_vocabulary(path: str, size: int) -> None:

@@ -35,7 +35,7 @@ from official.xlnet.modeling.networks import xlnet_encoder
 from official.xlnet.modeling.ops.visibility import can_attend
 
 
-def _plain_attend(terms, value_BNKH, rows, keys, shift, causal, rate, seed):
+def _plain_attend(terms: attend.ScoreTerms, value_BNKH, rows, keys, shift, causal, rate, seed):
     p_BNQK = tf.nn.softmax(attend._masked_scores(shift, causal, *terms, rows, keys))
     output_BNQH = tf.matmul(tf.cast(dropout(p_BNQK, rate, seed), value_BNKH.dtype), value_BNKH)
     sees_any_BQ = tf.reduce_any(can_attend(rows, keys, causal), axis=-1)
