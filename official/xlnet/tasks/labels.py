@@ -224,6 +224,16 @@ def rounded(probability_C: np.ndarray) -> list[float]:
     return [round(float(p), 6) for p in probability_C]
 
 
+def mean_score(predictions: Sequence[dict[str, Any]]) -> dict[str, Any]:
+    """Combines the predictions of several models that have a `score`.
+
+    Example:
+      >>> mean_score([{"id": "1", "score": 1.0}, {"id": "1", "score": 2.0}])
+      {'id': '1', 'score': 1.5}
+    """
+    return {**predictions[0], "score": float(np.mean([p["score"] for p in predictions]))}
+
+
 def softmax(logits: np.ndarray) -> np.ndarray:
     """Softmax over the last axis of a vector, computed in float64.
 

@@ -147,12 +147,12 @@ class Task:
         """Combines the predictions of several models for one example (an ensemble).
 
         The models may differ in everything but their task and its labels: their predictions are
-        averaged, not tensors. By default, that is their `score`.
+        averaged, not tensors.
 
         Args:
           predictions: one of each model, as `predict` returns them.
         """
-        return {**predictions[0], "score": float(np.mean([p["score"] for p in predictions]))}
+        raise NotImplementedError
 
     def join(self, members: Sequence[TaskConfig]) -> None:
         """Averages the settings that `finish` has tuned over the models of an ensemble.

@@ -64,13 +64,6 @@ def _part(graphs, inputs, rows, length, longest, per_token):
     def call(chosen):
         return run({name: tf.gather(x, chosen)[..., -length:] for name, x in inputs.items()})
 
-    def padded(outputs):
-        missing = [[0, 0], [longest - length, 0]]
-        return {
-            name: tf.pad(x, missing + [[0, 0]] * (x.shape.rank - 2)) if name in per_token else x
-            for name, x in outputs.items()
-        }
-
     sequences = math.prod(next(iter(inputs.values())).shape[1:-1])
     at_once = max(1, _TOKENS_AT_ONCE // (length * sequences))
 
@@ -80,11 +73,18 @@ def _part(graphs, inputs, rows, length, longest, per_token):
             lambda: dict(call(rows)),
             lambda: _in_parts(call, rows, at_once, run.structured_outputs),
         )
-        return padded(outputs)
+        missing = [[0, 0], [longest - length, 0]]
+        return {
+            name: tf.pad(x, missing + [[0, 0]] * (x.shape.rank - 2)) if name in per_token else x
+            for name, x in outputs.items()
+        }
 
-    def none():
-        outputs = run.structured_outputs.items()
-        return padded({name: tf.zeros([0, *x.shape[1:]], x.dtype) for name, x in outputs})
+    def none():  # The longest length that is needed may be less than this one.
+        shapes = {
+            name: [0, longest, *x.shape[2:]] if name in per_token else [0, *x.shape[1:]]
+            for name, x in run.structured_outputs.items()
+        }
+        return {name: tf.zeros(shapes[name], x.dtype) for name, x in run.structured_outputs.items()}
 
     return tf.cond(tf.size(rows) > 0, some, none)
 

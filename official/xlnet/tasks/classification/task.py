@@ -21,6 +21,7 @@ from official.xlnet.tasks.labels import (
     combined,
     complete_labels,
     label_index,
+    mean_score,
     rounded,
     softmax,
     target_of,
@@ -223,6 +224,9 @@ class Regression(TextTask):
 
     def predict(self, example, outputs):
         return {"id": example.id, "score": float(outputs[0]["logits"][0])}
+
+    def combine(self, predictions):
+        return mean_score(predictions)
 
     def evaluate(self, examples, predictions):
         from scipy import stats

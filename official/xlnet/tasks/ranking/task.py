@@ -11,6 +11,7 @@ import tensorflow as tf
 from official.xlnet.configs.task import TaskConfig
 from official.xlnet.errors import require_data
 from official.xlnet.tasks.batching import Unit
+from official.xlnet.tasks.labels import mean_score
 from official.xlnet.tasks.ranking import RankingExample
 from official.xlnet.tasks.ranking.metrics import evaluate_ranking
 from official.xlnet.tasks.task import Task, in_parts, register_task
@@ -125,6 +126,9 @@ class Ranking(Task):
             "query_id": example.query_id,
             "score": float(outputs[0]["score"][0]),
         }
+
+    def combine(self, predictions):
+        return mean_score(predictions)
 
     def evaluate(self, examples, predictions):
         """Computes NDCG@k, ERR@k, MRR, pair accuracy and the pairwise log loss."""
