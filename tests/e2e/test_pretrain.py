@@ -209,6 +209,7 @@ def test_a_run_evaluates_and_logs_itself(world, evaluated):
         (["--data=nowhere"], "no data set at 'nowhere'"),
         (["--config=nowhere.yaml"], "no configuration at 'nowhere.yaml'"),
         (["--set=model.d_modle=3"], "unknown key 'model.d_modle'; did you mean 'd_model'?"),
+        (["--set=model.d_model.a=3"], "unknown key 'model.d_model.a'; did you mean 'd_model'?"),
         (["--set=data.reuse_len=26"], "data.reuse_len: expected below seq_len - 3 = 26"),
         (["--set=model.num_heads=3"], "model.num_heads: expected a divisor of d_model = 22, got 3"),
         (["--set=data.num_predict=29"], "data.num_predict: expected from 1 to seq_len - 3 = 26"),

@@ -209,7 +209,7 @@ class XLNetConfig:
         if not equals:
             raise ConfigError(f"{where}: expected key=value")
         sections = {field.name: getattr(self, field.name) for field in dataclasses.fields(self)}
-        section, dot, name = key.rpartition(".")
+        section, dot, name = key.partition(".")
         if not dot:
             owners = [of for of, value in sections.items() if key in value.known_keys()]
             if len(owners) > 1:
@@ -220,7 +220,7 @@ class XLNetConfig:
             if not owners:
                 known = [key for value in sections.values() for key in value.known_keys()]
                 raise ConfigError(f"{where}: unknown key {key!r}{nearest(key, known)}")
-            section = owners[0]
+            section, name = owners[0], key
         elif section not in sections:
             raise ConfigError(f"{where}: unknown section {section!r}{nearest(section, sections)}")
         values = {name: parse_yaml(text, where)}

@@ -136,7 +136,8 @@ def _read_texts(path: str, wanted: Collection[str]) -> dict[str, str]:
     texts: dict[str, str] = {}
     for where, line in _lines(path):
         name, tab, content = line.rstrip("\r\n").partition("\t")
-        require_data(bool(tab), where, "an id, a tab and a text", shown(line))
+        if not tab:  # A message for each of millions of lines takes as long as reading them.
+            raise DataError(f"{where}: expected an id, a tab and a text, got {shown(line)}")
         is_only = texts.get(name, content) == content
         require_data(is_only, where, f"one text for {name!r}", "another one")
         if name in wanted:
