@@ -163,19 +163,12 @@ def trained(
     tf_keras.backend.clear_session()
     config = configuration(row, overrides, seed)
     data = os.path.join(output, "both" if config.data.bidirectional else "forward")
-    start = time.monotonic()
     metrics = xlnet.pretrain(config, data, model_dir)
-    seconds = time.monotonic() - start
-    tokens = config.training.batch_size * config.data.seq_len
-    speed = metrics["tokens_per_second"]
     losses = spans_of(model_dir, os.path.join(output, "forward"))
     return {
         "row": row,
         "seed": seed,
         "steps": metrics["step"],
-        "seconds": seconds,
-        # Unknown if an earlier process trained the model to its end.
-        "seconds_per_step": tokens / speed if speed else None,
         "training_loss": [line["loss"] for line in read_history(model_dir)],
         "heldout_loss": xlnet.evaluate(model_dir, data)["loss"],
         "span_losses": mean_by_place(losses[READINGS[0]]),
@@ -232,12 +225,6 @@ def write(results: Results, document: str, table: str | None = None) -> None:
     fill_table(document, table or "differences", _differences(results), recipes)
 
 
-def milliseconds_per_step(runs: list[dict[str, Any]]) -> str:
-    """Median over the runs whose time is known, or an empty cell."""
-    known = [run["seconds_per_step"] for run in runs if run["seconds_per_step"] is not None]
-    return f"{1000 * np.median(known):.0f}" if known else ""
-
-
 def _metric(run: dict[str, Any], name: str) -> float:
     of_run = {"heldout": "heldout_loss", "alone": "span_alone"}
     return run[of_run[name]] if name in of_run else run["span_losses"][name]
@@ -246,11 +233,10 @@ def _metric(run: dict[str, Any], name: str) -> float:
 def _rows(results: Results) -> str:
     has_accuracy = any("finetuned" in run for runs in results.values() for run in runs)
     more = ["accuracy after fine-tuning"] if has_accuracy else []
-    lines = [["", "seeds", *_METRICS.values(), "ms per step", *more]]
+    lines = [["", "seeds", *_METRICS.values(), *more]]
     for row, title in ROWS.items():
         runs = results[row]
         cells = [mean_and_spread([_metric(run, name) for run in runs]) for name in _METRICS]
-        cells.append(milliseconds_per_step(runs))
         if has_accuracy:
             cells.append(mean_and_spread([run.get("finetuned", np.nan) for run in runs]))
         if runs:

@@ -199,7 +199,7 @@ def table_of(results: Results, majorities: dict[str, float]) -> str:
       majorities: {task: accuracy of the most frequent label}.
     """
     titles = ["steps", "rate", "seeds", "training loss", "token", *_READINGS]
-    lines = [["", *titles, *majorities, "ms per step"]]
+    lines = [["", *titles, *majorities]]
     for best in best_of(results):
         runs = [found for run, found in results.items() if dataclasses.replace(run, seed=0) == best]
         tasks = ([100 * run["accuracy"].get(task, np.nan) for run in runs] for task in majorities)
@@ -211,11 +211,10 @@ def table_of(results: Results, majorities: dict[str, float]) -> str:
                 mean_and_spread([_span(run) for run in runs]),
                 mean_and_spread([run["span_alone"] for run in runs]),
                 *(mean_and_spread(values, 1) for values in tasks),
-                ablation.milliseconds_per_step(runs),
             ]
         )
     shares = [f"{100 * share:.1f}" for share in majorities.values()]
-    lines.append(["most frequent label", *[""] * len(titles), *shares, ""])
+    lines.append(["most frequent label", *[""] * len(titles), *shares])
     return markdown_table(lines)
 
 

@@ -91,7 +91,7 @@ def test_the_ablation_compares_means_over_seeds(tmp_path):
     for row, values in spans.items():
         for seed, span in enumerate(values):
             result = {"row": row, "seed": seed, "heldout_loss": 5.0 + seed, "span_alone": 9.0}
-            result |= {"seconds_per_step": 0.1, "span_losses": means | {"span": span, "later": 1.0}}
+            result |= {"span_losses": means | {"span": span, "later": 1.0}}
             (tmp_path / "runs" / f"{row}-{seed}.json").write_text(json.dumps(result, default=float))
     page = shutil.copy(ROOT / "docs/ablation.md", tmp_path / "page.md")
     results = ablation.read_results(str(tmp_path))
@@ -114,7 +114,7 @@ def test_the_first_seed_tries_every_rate_and_the_others_its_best(tmp_path, monke
         run = pathlib.Path(model_dir).name
         trained.append(run)
         span = {"bert-20-0.001-0": 3.0, "xlnet_k6-20-0.003-0": 4.0}.get(run, 5.0)
-        result = {"seconds_per_step": 0.1, "training_loss": [9.0] * 19 + [4.0], "token_loss": 2.5}
+        result = {"training_loss": [9.0] * 19 + [4.0], "token_loss": 2.5}
         spans = {"span": span, "first": 3.0, "later": 1.5}
         return result | {"span_losses": spans, "span_alone": 6.0}
 
