@@ -67,13 +67,16 @@ class Local(endpoint.Endpoint):
         super().__init__("local", "model", signature, 1.0, 0)
         self._model = model
 
-    def _signatures(self):
+    def signatures(self):
         signatures = {
             n: list(s.structured_input_signature[1]) for n, s in self._model.signatures.items()
         }
         return {name: names[::-1] for name, names in signatures.items()}
 
-    def _predict(self, inputs):
+    def input_names(self):
+        return self.signatures()[self.signature]
+
+    def predict(self, inputs):
         tensors = {name: tf.constant(value) for name, value in inputs.items()}
         return {n: x.numpy() for n, x in self._model.signatures[self.signature](**tensors).items()}
 
@@ -122,7 +125,7 @@ def test_every_way_to_predict_reads_the_same_columns(tmp_path):
     assert tuple(report["columns"].values()) == columns
     assert report["signatures"]["serving_default"]["inputs"] == sorted(report["columns"])
     local = Local(tf.saved_model.load(report["path"]), "serving_default")
-    served = {name: sorted(names) for name, names in local._signatures().items()}
+    served = {name: sorted(names) for name, names in local.signatures().items()}
     assert served == {name: its["inputs"] for name, its in report["signatures"].items()}
     assert_same(
         predictions_of(tmp_path, "--endpoint=x:1", f"--input={path}", local=local), expected
