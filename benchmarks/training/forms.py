@@ -25,6 +25,7 @@ from benchmarks.training import ours
 from official.xlnet.modeling.kernels import (
     attend,
     attention,
+    relative_shift,
     stateless_dropout,
     xla_kernels,
 )
@@ -33,6 +34,16 @@ from official.xlnet.modeling.layers import attention as reference
 from official.xlnet.modeling.layers import feed_forward, relative_attention, xlnet_block
 from official.xlnet.modeling.networks import xlnet_encoder
 from official.xlnet.modeling.ops.visibility import can_attend
+
+
+def _gathered_to_keys(self, score_BNPR, position_BP):
+    first_BP = self.num_tokens - 1 - position_BP
+    return relative_shift._gathered(score_BNPR, first_BP, self.num_keys)
+
+
+def _gathered_from_keys(self, score_BNPK, position_BP):
+    margin = self.num_tokens - 1
+    return relative_shift._gathered(score_BNPK, position_BP - margin, self.num_keys + margin)
 
 
 def _plain_attend(terms: attend.ScoreTerms, value_BNKH, rows, keys, shift, causal, rate, seed):
@@ -64,6 +75,10 @@ FORMS: dict[str, tuple[tuple[object, str, object], ...]] = {
     "merged projections": (
         (attention, "to_heads", functools.partial(tf.einsum, "bxd,dnh->bnxh")),
         (attention, "from_heads", functools.partial(tf.einsum, "bnxh,dnh->bxd")),
+    ),
+    "rolled rows": (
+        (relative_shift.TargetRows, "to_keys", _gathered_to_keys),
+        (relative_shift.TargetRows, "from_keys", _gathered_from_keys),
     ),
     "row sums as products": (
         *(

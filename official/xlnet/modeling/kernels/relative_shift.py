@@ -125,27 +125,49 @@ class TargetRows:
     def to_keys(self, score_BNPR: tf.Tensor, position_BP: tf.Tensor) -> tf.Tensor:
         """Scores per distance → scores per key, [B, N, P, K], for rows at `position_BP`."""
         first_BP = self.num_tokens - 1 - position_BP
+        if device() == "GPU":
+            return _gathered(score_BNPR, first_BP, self.num_keys)
         if device() == "TPU":
             return _cut(score_BNPR, first_BP, self.num_tokens, self.num_keys)
-        return _gathered(score_BNPR, first_BP, self.num_keys)
+        return _roll(score_BNPR, -first_BP)[..., : self.num_keys]
 
     def from_keys(self, score_BNPK: tf.Tensor, position_BP: tf.Tensor) -> tf.Tensor:
         """The transpose of `to_keys`: [B, N, P, K] → [B, N, P, R], 0 where no key is."""
         margin = self.num_tokens - 1
+        if device() == "GPU":
+            return _gathered(score_BNPK, position_BP - margin, self.num_keys + margin)
         if device() == "TPU":
             return _place(score_BNPK, margin - position_BP, self.num_tokens)
-        return _gathered(score_BNPK, position_BP - margin, self.num_keys + margin)
+        padded_BNPR = tf.pad(score_BNPK, [[0, 0]] * 3 + [[0, margin]])
+        return _roll(padded_BNPR, margin - position_BP)
 
 
 # How positional scores become scores per key.
 Distances = ConsecutiveRows | TargetRows
 
 
+def _roll(x_BNPR: tf.Tensor, shift_BP: tf.Tensor) -> tf.Tensor:
+    """tf.roll(x[b, :, p], shift[b, p], axis=-1) of every b and p.
+
+    With a gather of elements, a step of `tiny` takes 2 to 3% more of a CPU's time, and one of base
+    as much ("rolled rows" of `benchmarks.training.forms`). A slice would do, but XLA compiles again
+    for every new begin.
+    """
+    _, heads, num_rows, length = sizes(x_BNPR)
+    x_XNR = tf.reshape(tf.transpose(x_BNPR, [0, 2, 1, 3]), [-1, heads, length])
+    rolled_XNR = tf.map_fn(
+        lambda row: tf.roll(row[0], row[1], axis=-1),
+        (x_XNR, tf.reshape(shift_BP, [-1])),
+        fn_output_signature=x_BNPR.dtype,
+    )
+    rolled_BPNR = tf.reshape(rolled_XNR, [-1, num_rows, heads, length])
+    return tf.transpose(rolled_BPNR, [0, 2, 1, 3])
+
+
 def _gathered(x_BNPR: tf.Tensor, first_BP: tf.Tensor, length: int) -> tf.Tensor:
     """x[b, :, p, first[b, p] :][: length] of every b and p, 0 outside of x: one kernel of a GPU.
 
     By its compiler, base of two layers with 8 rows moves 0.3 GB less than with `_cut` and `_place`.
-    On a CPU, rolling whole rows takes as long in a kernel, and up to nine times as long op by op.
     """
     batch, heads, num_rows, width = sizes(x_BNPR)
     index_B1PL = first_BP[:, None, :, None] + tf.range(length)
