@@ -132,10 +132,12 @@ def train(run: Run, directory: str) -> None:
     """Runs a process that trains.
 
     Args:
-      run: the run. One of ours that was interrupted goes on.
+      run: the run. One of ours that was interrupted goes on, a peer's starts anew.
       directory: directory of the text, see `prepare_data`.
     """
     output = os.path.join(directory, run.name)
+    if run.peer != "ours":
+        shutil.rmtree(output, ignore_errors=True)
     os.makedirs(output, exist_ok=True)
     command = _our_command if run.peer == "ours" else _peer_command
     words = [sys.executable, "-m", *command(run, directory, output)]
