@@ -80,9 +80,8 @@ def necessary(shape: Shape, training: bool = True) -> list[Product]:
 def computed(shape: Shape, training: bool = True) -> list[Product]:
     """Returns the products that our step executes; see `necessary` for the arguments."""
     keys = shape.mem_len + shape.seq_len
-    if (
-        device() == "TPU" and training
-    ):  # The network for inference computes per distance everywhere.
+    # The network for inference computes per distance everywhere.
+    if device() == "TPU" and training:
         return _products(shape, training, _from_factors(shape))
     blocks = ConsecutiveRows(shape.seq_len, keys)
     distances = [(blocks.block, keys + blocks.block - 1)] * blocks.num_blocks
