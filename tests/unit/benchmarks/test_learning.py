@@ -114,20 +114,24 @@ def test_the_first_seed_tries_every_rate_and_the_others_its_best(tmp_path, monke
         run = pathlib.Path(model_dir).name
         trained.append(run)
         span = {"bert-20-0.001-0": 3.0, "xlnet_k6-20-0.003-0": 4.0}.get(run, 5.0)
-        result = {"training_loss": [9.0] * 19 + [4.0], "token_loss": 2.5}
-        spans = {"span": span, "first": 3.0, "later": 1.5}
-        return result | {"span_losses": spans, "span_alone": 6.0}
+        shift = seed if row == "bert" else 2.0
+        windows = {name: [1.0 + shift, 4.0 + shift] for name in rivals._LIKELIHOODS}
+        result = {"training_loss": [9.0] * 19 + [4.0], "windows": windows}
+        return result | {"span_losses": {"span": span}}
 
     def accuracy(model, tables, output, overrides):
         finetuned.append(pathlib.Path(model).name)
-        return 0.5
+        pathlib.Path(output).mkdir(parents=True)
+        rows = [{"label": label, "expected": "1"} for label in "1101"]
+        text = "\n".join(map(json.dumps, rows))
+        pathlib.Path(output, "predictions.jsonl").write_text(text)
 
-    (tmp_path / "sst2").mkdir()
-    (tmp_path / "sst2/dev.tsv").write_text("label\ttext\n1\ta\n0\tb\n1\tc\n1\td\n")
     page = shutil.copy(ROOT / "docs/rivals.md", tmp_path / "page.md")
     monkeypatch.setattr(ablation, "prepare_data", lambda *_: None)
     monkeypatch.setattr(ablation, "trained", train)
     monkeypatch.setattr(rivals, "accuracy", accuracy)
+    shares = {"bag_of_words": 0.8, "majority": 0.5}
+    monkeypatch.setattr(rivals, "baselines_of", lambda model_dir, *tables: shares)
     command = ["rivals", "--text=x", f"--data={tmp_path}", f"--output={tmp_path / 'out'}"]
     command += ["--tasks=sst2", "--steps=20", "--rates=1e-3,3e-3", "--seeds=2"]
     command += ["--rows=bert,xlnet_k6", f"--document={page}"]
@@ -138,15 +142,27 @@ def test_the_first_seed_tries_every_rate_and_the_others_its_best(tmp_path, monke
     best = ["bert-20-0.001-0", "xlnet_k6-20-0.003-0", "bert-20-0.001-1", "xlnet_k6-20-0.003-1"]
     assert finetuned == best
     text = page.read_text()
-    means = "| 4.00 ± 0.00 | 2.500 ± 0.000 | 4.000 ± 1.414 | 6.000 ± 0.000 |"
-    assert f"| BERT | 20 | 0.001 | 2 {means}" in text
-    assert text.count("| 75.0 |") == 1, "the most frequent label"
+    for line in (
+        "| BERT | 0.001 | 2 | 4.00 ± 0.00 | 3.000 ± 0.707 | 3.000 ± 0.707 | 3.000 ± 0.707 |",
+        "| XLNet, K = 6 | 75.0 ± 0.0 | 75.0 ± 0.0 |",
+        "| bag of words | 80.0 | 80.0 |",
+        "| BERT | -1.500 ± 0.500, behind | -1.500",  # Seeds −2 and −1, every window the same.
+    ):
+        assert line in text
     first = capsys.readouterr()
     # Without time, what is finished is read, and nothing else begun.
     monkeypatch.setattr(sys, "argv", [*command, "--seeds=3", "--minutes=1e-9"])
     rivals.main()
     assert (len(trained), len(finetuned)) == (6, 4)
     assert capsys.readouterr().out.splitlines()[-1] == first.out.splitlines()[-1]
+
+
+def test_a_difference_counts_seeds_and_items():
+    values = np.array([[1.0, 2.0, 6.0], [3.0, 2.0, 1.0]])
+    error = np.sqrt(np.var([2.0, 2.0, 3.5], ddof=1) / 3 + np.var([3.0, 2.0], ddof=1) / 2 + 0.25)
+    assert rivals._verdict(values, other_error=0.5) == f"+2.500 ± {error:.3f}, ahead"
+    assert rivals._verdict(values, 1, 9.0).endswith(", no difference")
+    assert rivals._verdict(-values[:1] - 9.0, 1) == "-12.0 ± 1.5, behind"
 
 
 def result(loss, steps=500, unigram_loss=6.5):
