@@ -31,13 +31,13 @@ def run_on_beam(
     tasks: Sequence[tuple],
     **bar: Any,
 ) -> list[dict[str, Any]]:
-    """Runs one pass as the function of `local_workers`, without a bar and without results.
+    """Runs one pass, as the function that `local_workers` yields, without a bar or results.
 
     Args:
       work_dir: directory for the message of a user error.
       beam_options: see `prepare`.
-      function: see the function of `local_workers`.
-      tasks: see the function of `local_workers`.
+      function: see `local_workers`.
+      tasks: see `local_workers`.
       **bar: not used.
     """
     build_pipeline(function, tasks, work_dir, beam_options).run().wait_until_finish()

@@ -100,8 +100,8 @@ class Section:
         Raises:
           ConfigError: a key is unknown or a value has the wrong type.
         """
-        plain = self._plain()
-        kept = {field.name for field in dataclasses.fields(plain)}
+        section = self._plain()
+        kept = {field.name for field in dataclasses.fields(section)}
         found = {
             key: value
             for key, value in self.as_dict().items()
@@ -109,13 +109,13 @@ class Section:
         }
         for key, value in values.items():
             where = f"{self.section}.{key}"
-            owner = plain if key in kept else self.settings_with(key)
+            owner = section if key in kept else self.settings_with(key)
             if owner is None:
                 raise ConfigError(f"{source}unknown key {where!r}{nearest(key, self.known_keys())}")
             value = _decoded(value, _types(owner)[key], f"{source}{where}")
-            if owner is plain or value != getattr(owner, key) or key in found:
+            if owner is section or value != getattr(owner, key) or key in found:
                 found[key] = value  # Old files have the keys of all extensions.
-        return plain(**found)
+        return section(**found)
 
     def as_dict(self) -> dict[str, Any]:
         """Returns {key: value}."""
