@@ -16,7 +16,11 @@ def flag(default: Any, help: str, **options: Any) -> dict[str, Any]:
     """
     if default is False:
         return {"action": "store_true", "help": help}
-    types: dict[type, Any] = {int: int, float: float, list: lambda text: text.split(",")}
+    types: dict[type, Any] = {
+        int: int,
+        float: float,
+        list: lambda text: text.split(",") if text else [],
+    }
     options = {"type": types.get(type(default), str), **options}
     return {"default": default, "help": help, **options}
 
