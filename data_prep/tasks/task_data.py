@@ -76,7 +76,7 @@ def read_task(
         a table with named columns (a frame of pandas or Polars, an Arrow table, a data set of HF or
         TFDS, a mapping of columns, a list of mappings), which is read as its file is; a list of
         tuples, `(text, label)`, `(text, text, label)` or `(words, tags)`; or examples of the task's
-        own class.
+        own class. For multitask {name: any of these}.
       task: the `task` section of the configuration.
       max_lost: largest share of the rows that may be unusable; these are left out, counted and
         warned of.
@@ -133,11 +133,11 @@ def stream_task(source: Any, task: TaskConfig, name: str = "inputs") -> Iterator
 
 
 def _readings(source: Any, task: TaskConfig, name: str) -> Iterator[tuple[str, Reading]]:
-    if not isinstance(source, str):
-        yield "", Reading(name, task, rows=source)
-        return
-    for subtask, path, settings in task.files(source):
-        yield subtask, Reading(path, settings)
+    for subtask, part, settings in task.files(source):
+        if isinstance(part, str):
+            yield subtask, Reading(part, settings)
+        else:
+            yield subtask, Reading(f"{name} {subtask}".rstrip(), settings, rows=part)
 
 
 def columns_of(path: str, task: TaskConfig) -> tuple[str, ...]:

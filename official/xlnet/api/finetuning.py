@@ -85,7 +85,7 @@ def finetune(
         weights, which takes `vocab`.
       train: training data: a frame, data set or other table, or a list of `(text, label)` or
         `(text, text, label)` tuples, see `read_task`; or the path of a file or folder, as
-        `xlnet finetune --train`.
+        `xlnet finetune --train`; `{name: any of these}` for multitask.
       dev: data to evaluate on and to select the best checkpoint by, of the same kind; or a share
         of the training examples to hold out, e.g. `20%`, see `held_out`. None: `10%`.
       output: model directory to create, or to resume from.

@@ -192,16 +192,16 @@ class TaskConfig(Section):
     def check_examples(self, examples: Sequence[Any]) -> None:
         """Raises `DataError` if training examples do not suit the settings."""
 
-    def files(self, path: str) -> Iterator[tuple[str, str, TaskConfig]]:
-        """Yields (name of the subtask or "", path, settings) of each file of a path.
+    def files(self, source: Any) -> Iterator[tuple[str, Any, TaskConfig]]:
+        """Yields (name of the subtask or "", path or rows, settings) of each part of a source.
 
         Args:
-          path: path of the task's data, see `read_task`.
+          source: the task's data, see `read_task`.
 
         Raises:
-          DataError: the path is not of the right form.
+          DataError: the source is not of the right form.
         """
-        yield "", path, self
+        yield "", source, self
 
     def take(self, parts: Sequence[tuple[str, str, TaskConfig, Sequence[Any]]]) -> None:
         """Fills in the settings that follow from the files that have been read.

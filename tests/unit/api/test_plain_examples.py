@@ -122,8 +122,10 @@ def test_labels_that_are_missing(kind, label):
         ("token_classification", [(["a"], ["O"] * 2)], DataError, "a tag for each of 1 words"),
         *(
             (kind, [("a", "x")], TypeError, f"row 1: expected an example of {kind} or a mapping")
-            for kind in ("question_answering", "ranking", "multiple_choice", "multitask")
+            for kind in ("question_answering", "ranking", "multiple_choice")
         ),
+        ("multitask", [("a", "x")], DataError, "expected {name: table}, got list"),
+        ("multitask", {"a": [("b", "x")], "c": 3}, TypeError, "examples c: .* a table, got int 3"),
     ],
 )
 def test_wrong_rows_are_named(kind, rows, error, message):

@@ -7,6 +7,7 @@ import bz2
 import gzip
 import lzma
 
+import pandas as pd
 import pytest
 import zstandard
 
@@ -157,6 +158,14 @@ def test_each_data_set_of_a_multi_task_has_its_columns(tmp_path):
     assert texts_and_labels(read_task(files, task)[0]) == expected
     predicted = list(stream_task(f"own={tmp_path / 'own.csv'}", task))
     assert [(e.texts, e.subtask) for e in predicted] == [(("c", "a"), "own"), (("f", "d"), "own")]
+    # In Python, tables and files by name.
+    of_files, _ = read_task(files, task)
+    paths = dict(part.split("=") for part in files.split(","))
+    tables = paths | {name: pd.read_csv(paths[name]) for name in ("own", "more")}
+    assert texts_and_labels(read_task(tables, task)[0]) == expected
+    again = task_of("multitask", text_columns=("own/three", "own/one"), **settings)
+    assert read_task(tables, again)[0] == of_files and again == task
+    assert list(stream_task({"own": pd.read_csv(paths["own"])}, task)) == predicted
     task = task_of("multitask", text_columns=("one",), **settings)
     assert read_task(files, task)[0][0].texts == ("a",)
     assert task.text_columns == ("own/one", "more/one", "sst2/sentence")

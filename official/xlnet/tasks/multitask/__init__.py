@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from official.xlnet.configs.base import register_settings
@@ -79,14 +79,21 @@ class MultitaskConfig(AnswerModuleConfig, CandidatesConfig):
         columns = [column for column in self.text_columns if column.startswith(prefix)]
         return tuple(column.removeprefix(prefix) for column in columns)
 
-    def files(self, path: str) -> Iterator[tuple[str, str, TaskConfig]]:
-        files: dict[str, str] = {}
-        for item in path.split(","):
-            name, equals, part = item.partition("=")
-            expected = "each NAME once" if equals else "NAME=FILE,NAME=FILE"
-            is_new = bool(equals) and name not in files
-            require_data(is_new, "multitask data", expected, repr(item))
-            files[name] = part
+    def files(self, source: Any) -> Iterator[tuple[str, Any, TaskConfig]]:
+        files: dict[str, Any] = {}
+        if isinstance(source, Mapping):
+            files.update(source)
+        elif isinstance(source, str):
+            for item in source.split(","):
+                name, equals, part = item.partition("=")
+                expected = "each NAME once" if equals else "NAME=FILE,NAME=FILE"
+                is_new = bool(equals) and name not in files
+                require_data(is_new, "multitask data", expected, repr(item))
+                files[name] = part
+        else:
+            got = type(source).__name__
+            require_data(bool(self.subtasks), "multitask data", "{name: table}", got)
+            yield "", source, self
         prefixes = tuple(f"{name}/" for name in (*self.subtasks, *files))
         of_all = [column for column in self.text_columns if not column.startswith(prefixes)]
         if not self.subtasks and files.keys() <= DATASETS.keys():
