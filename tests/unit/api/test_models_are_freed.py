@@ -49,7 +49,7 @@ def differentiate(run):
 def classify(paths, path):
     """Fits, predicts, saves and loads a Keras model."""
     model = xlnet.XLNetClassifier(xlnet.load_encoder(paths["lm"]), 2)
-    model.compile("adam", "sparse_categorical_crossentropy")
+    model.compile("adam", tf_keras.losses.SparseCategoricalCrossentropy(from_logits=True))
     ids = np.random.default_rng(0).integers(9, 200, [6, 11]).astype(np.int32)
     inputs = {"token_ids": ids, "is_padding": np.zeros([6, 11], bool)}
     model.fit(inputs, np.arange(6) % 2, batch_size=3, verbose=0)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import inspect
 from typing import Any
 
 import tensorflow as tf
@@ -80,6 +81,19 @@ class XLNetClassifier(EncoderWithHead):
         self.num_classes = num_classes or max(1, len(task.labels))
         self.build(None)
 
+    def compile(self, optimizer="rmsprop", loss=None, *args, **kwargs):
+        """As in Keras.
+
+        Raises:
+          ConfigError: the loss is one of probabilities, as cross-entropies are by default.
+        """
+        if _takes_probabilities(loss):
+            name = loss if isinstance(loss, str) else getattr(loss, "name", "")
+            raise ConfigError(
+                f"loss: expected one of logits, with from_logits=True, got {name} of probabilities"
+            )
+        super().compile(optimizer, loss, *args, **kwargs)
+
     def call(self, inputs: Any, training: bool | None = None, dropout_seed=None) -> tf.Tensor:
         if tf.convert_to_tensor(tf.nest.flatten(inputs)[0]).dtype == tf.string:
             if self.preprocessor is None:
@@ -103,3 +117,15 @@ class XLNetClassifier(EncoderWithHead):
         load = tf_keras.saving.deserialize_keras_object
         parts = ("encoder", "preprocessor")
         return cls(**{k: load(x) if k in parts else x for k, x in config.items()})
+
+
+def _takes_probabilities(loss: Any) -> bool:
+    """Whether a loss, its name or its function has `from_logits`, and it is False."""
+    if isinstance(loss, str):
+        loss = tf_keras.losses.get(loss)
+    if isinstance(loss, tf_keras.losses.Loss):
+        return loss.get_config().get("from_logits") is False
+    if not callable(loss):
+        return False
+    parameter = inspect.signature(loss).parameters.get("from_logits")
+    return parameter is not None and parameter.default is False

@@ -1,17 +1,20 @@
 """The plain Keras classifier: its logits, training, saving, and what it does with padding."""
 
+import functools
+
 import numpy as np
 import pytest
 import tensorflow as tf
 import tf_keras
 
-from official.xlnet.errors import DataError
+from official.xlnet.errors import ConfigError, DataError
 from official.xlnet.modeling.models.xlnet_classifier import XLNetClassifier
 from official.xlnet.modeling.models.xlnet_task_model import XLNetTaskModel
 from official.xlnet.tokenization.graph.packing import pack_columns
 from tests.helpers.tiny import VOCAB, randomize, tiny_config, tiny_encoder
 
 CLASSES = 3
+LOSSES = tf_keras.losses
 LENGTHS = 5, 0, 11, 15
 
 
@@ -98,3 +101,25 @@ def test_control_flow_of_a_subclass_is_converted_to_a_graph():
         model.head.logits.bias.assign([bias] * CLASSES)
         wanted = XLNetClassifier.call(model, inputs) * np.sign(bias) + 3
         np.testing.assert_allclose(model.predict(inputs, verbose=0), wanted, atol=1e-5)
+
+
+@pytest.mark.parametrize(
+    "loss",
+    [
+        "sparse_categorical_crossentropy",
+        LOSSES.BinaryCrossentropy(),
+        LOSSES.categorical_crossentropy,
+        functools.partial(LOSSES.binary_crossentropy, from_logits=False),
+    ],
+)
+def test_a_loss_of_probabilities_is_refused(loss):
+    model = XLNetClassifier(tiny_encoder(), num_classes=2)
+    with pytest.raises(ConfigError, match="loss: expected one of logits, with from_logits=True"):
+        model.compile("adam", loss)
+
+
+def test_any_other_loss_is_taken():
+    model = XLNetClassifier(tiny_encoder(), num_classes=2)
+    of_logits = functools.partial(LOSSES.binary_crossentropy, from_logits=True)
+    for loss in (None, "mse", LOSSES.Hinge(), of_logits, lambda y, x: x, [LOSSES.Huber()]):
+        model.compile("adam", loss, ["accuracy"])
