@@ -23,6 +23,7 @@ from official.xlnet.modeling.heads.summary_head import SummaryHead
 from official.xlnet.modeling.models.xlnet_task_model import EncoderWithHead
 from official.xlnet.modeling.networks import Encoder
 
+_ACCURACIES = {"accuracy", "acc", "binary_accuracy"}
 TASKS = ("classification", "multi_label", "regression")
 
 
@@ -30,7 +31,7 @@ TASKS = ("classification", "multi_label", "regression")
 class XLNetClassifier(EncoderWithHead):
     """XLNet encoder, sequence summary and a dense layer: logits = W · summary + b.
 
-    A plain Keras model: `compile` takes any optimizer, loss and metrics of `tf_keras`; `fit`,
+    A plain Keras model: `compile` takes any optimizer, loss of logits and metrics; `fit`,
     `evaluate`, `predict` and `save` work as for any other model. With `num_classes=1` it is a model
     for regression or for one probability. `load_model` makes it from a folder.
 
@@ -81,18 +82,26 @@ class XLNetClassifier(EncoderWithHead):
         self.num_classes = num_classes or max(1, len(task.labels))
         self.build(None)
 
-    def compile(self, optimizer="rmsprop", loss=None, *args, **kwargs):
+    def compile(self, optimizer="rmsprop", loss=None, metrics=None, *args, **kwargs):
         """As in Keras.
 
         Raises:
-          ConfigError: the loss is one of probabilities, as cross-entropies are by default.
+          ConfigError: the loss or a metric is one of probabilities, as cross-entropies are by
+            default; accuracy with a binary cross-entropy is that of probabilities above a half.
         """
+        name = loss if isinstance(loss, str) else getattr(loss, "name", "")
         if _takes_probabilities(loss):
-            name = loss if isinstance(loss, str) else getattr(loss, "name", "")
             raise ConfigError(
                 f"loss: expected one of logits, with from_logits=True, got {name} of probabilities"
             )
-        super().compile(optimizer, loss, *args, **kwargs)
+        if name.startswith("binary") and _ACCURACIES.intersection(
+            metric for metric in tf.nest.flatten(metrics) if isinstance(metric, str)
+        ):
+            raise ConfigError(
+                "metrics: expected tf_keras.metrics.BinaryAccuracy(threshold=0.0), as "
+                f"probabilities above a half are logits above 0, got {metrics!r}"
+            )
+        super().compile(optimizer, loss, metrics, *args, **kwargs)
 
     def call(self, inputs: Any, training: bool | None = None, dropout_seed=None) -> tf.Tensor:
         if tf.convert_to_tensor(tf.nest.flatten(inputs)[0]).dtype == tf.string:

@@ -118,8 +118,17 @@ def test_a_loss_of_probabilities_is_refused(loss):
         model.compile("adam", loss)
 
 
+def test_accuracy_of_binary_probabilities_is_refused():
+    model = XLNetClassifier(tiny_encoder(), num_classes=1)
+    loss = LOSSES.BinaryCrossentropy(from_logits=True)
+    for metrics in (["accuracy"], "acc", [["binary_accuracy", "mse"]]):
+        with pytest.raises(ConfigError, match=r"BinaryAccuracy\(threshold=0.0\), as"):
+            model.compile("adam", loss, metrics)
+    model.compile("adam", loss, [tf_keras.metrics.BinaryAccuracy(threshold=0.0), "mse"])
+
+
 def test_any_other_loss_is_taken():
     model = XLNetClassifier(tiny_encoder(), num_classes=2)
     of_logits = functools.partial(LOSSES.binary_crossentropy, from_logits=True)
     for loss in (None, "mse", LOSSES.Hinge(), of_logits, lambda y, x: x, [LOSSES.Huber()]):
-        model.compile("adam", loss, ["accuracy"])
+        model.compile("adam", loss, ["accuracy"], weighted_metrics=["accuracy"])
