@@ -61,11 +61,12 @@ def table(rows: list[Row]) -> str:
         unigram = f"{of_text[0]['unigram_loss']:.3f}"
         lines.append([recipe, text, "", "unigram baseline", "", "", "", unigram])
         for runs in groups(of_text):
-            curves = np.array([[loss for _, loss in row["curve"]] for row in runs]).mean(axis=0)
-            points = [f"{curves[0]:.3f}", f"{curves[len(curves) // 2 - 1]:.3f}"]
-            steps, seeds = str(runs[0]["num_steps"]), str(len(runs))
+            steps = runs[0]["num_steps"]
+            sixth = -(-steps // 6)  # A run that was resumed has checkpoints elsewhere.
+            curves = [np.interp([sixth, 3 * sixth], *np.transpose(row["curve"])) for row in runs]
+            points = [f"{loss:.3f}" for loss in np.mean(curves, axis=0)]
             points.append(mean_and_spread([row["loss"] for row in runs]))
-            lines.append([recipe, text, steps, _title(runs[0]), seeds, *points])
+            lines.append([recipe, text, str(steps), _title(runs[0]), str(len(runs)), *points])
     return markdown_table(lines)
 
 

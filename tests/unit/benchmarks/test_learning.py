@@ -166,7 +166,8 @@ def test_a_difference_counts_seeds_and_items():
 
 
 def result(loss, steps=500, unigram_loss=6.5):
-    curve = [[steps // 2, loss + 1], [steps, loss]]
+    sixth = -(-steps // 6)  # Resumed, with half of the way between two checkpoints.
+    curve = [[sixth, loss + 2], [2 * sixth, loss + 1.5], [4 * sixth, loss + 0.5], [steps, loss]]
     return {"curve": curve, "loss": loss, "unigram_loss": unigram_loss}
 
 
@@ -183,10 +184,10 @@ def test_time_to_quality_has_the_best_rate_of_a_peer_and_the_mean_over_seeds(tmp
     report.write(path, str(page))
     assert [line for line in page.read_text().splitlines() if "| news |" in line] == [
         "| tiny | news |  | unigram baseline |  |  |  | 6.500 |",
-        "| tiny | news | 500 | model.dropout=0.3 | 1 | 5.500 | 5.500 | 4.500 |",
-        "| tiny | news | 500 | the recipe | 2 | 6.100 | 6.100 | 5.100 ± 0.141 |",
-        "| tiny | news | 1376 | HF, rate 0.003 | 1 | 6.100 | 6.100 | 5.100 |",
-        "| tiny | news | 1400 | the recipe | 1 | 5.500 | 5.500 | 4.500 |",
+        "| tiny | news | 500 | model.dropout=0.3 | 1 | 6.500 | 5.500 | 4.500 |",
+        "| tiny | news | 500 | the recipe | 2 | 7.100 | 6.100 | 5.100 ± 0.141 |",
+        "| tiny | news | 1376 | HF, rate 0.003 | 1 | 7.100 | 6.100 | 5.100 |",
+        "| tiny | news | 1400 | the recipe | 1 | 6.500 | 5.500 | 4.500 |",
     ]
     curves = report.shown(read_rows(path))["tiny, news"]["runs"]
     assert [run["peer"] for run in curves] == ["ours", "ours", "hf", "ours"]
