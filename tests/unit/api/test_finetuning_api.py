@@ -181,8 +181,9 @@ def test_further_training_files_count_by_their_weights(world, tmp_path):
     settings = [*SHORT, "num_steps=1", "checkpoint_steps=1", "batch_size=30", "task.query_length=7"]
     arguments = {"task": "squad", "overrides": settings}
     task = task_configuration("squad", None, settings, world.pretrained).task
-    weighted = [dataclasses.replace(e, weight=0.25) for e in read_task(more, task)[0]]
-    examples = [*read_task(own, task)[0], *weighted]
+    examples = read_task(own, task)[0]
+    for example in read_task(more, task)[0]:  # Ids of one list differ, those of two files need not.
+        examples.append(dataclasses.replace(example, id=f"more {example.id}", weight=0.25))
 
     def weights(name):
         return load_task(str(tmp_path / name))[0].head.get_weights()
