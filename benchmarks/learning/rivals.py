@@ -7,7 +7,7 @@ and initial scale. Each is pre-trained on the same text for the same number of t
 seed tries every one of `--rates`; the one with the lowest loss of held-out spans is kept for the
 other seeds. The page compares what can be: the likelihood of the same held-out tokens and spans,
 and accuracy after fine-tuning on tables with the same settings, beside a bag of words. Finished
-runs are not repeated; what was not begun within `--minutes` is left out.
+runs are not repeated; pre-training that was not begun within `--minutes` is left out.
 """
 
 from __future__ import annotations
@@ -249,18 +249,19 @@ def tables_of(results: Results, baselines: Baselines) -> dict[str, str]:
         rivals.append([title, f"{next(iter(runs)).rate:g}", str(len(runs)), losses, *shown])
         shown = [mean_and_spread(measures[name].mean(axis=1), 1) for name in (*tasks, _ALL)]
         accuracies.append([title, *shown])
-    ours = rows[_OURS]
     differences = [["XLNet against", *_LIKELIHOODS, f"{_ALL}, %"]]
-    for row in [row for row in rows if row != _OURS]:
+    ours = rows.get(_OURS, {})
+    for row in [row for row in rows if ours and row != _OURS]:
         ahead = [_verdict(rows[row][name] - ours[name]) for name in _LIKELIHOODS]
         differences.append([ROWS[row][0], *ahead, _verdict(ours[_ALL] - rows[row][_ALL], 1)])
-    numbers = [ours[task].shape[1] for task in tasks]
+    numbers = [measures[task].shape[1] for task in tasks]
     for name, title in _BASELINES.items():
         of_tasks = [100 * baselines[task][name] for task in tasks]
         mean = np.average(of_tasks, weights=numbers)
         accuracies.append([title, *(f"{share:.1f}" for share in (*of_tasks, mean))])
-        error = np.sqrt(mean * (100 - mean) / sum(numbers))
-        differences.append([title, "", "", "", _verdict(ours[_ALL] - mean, 1, error)])
+        if ours:
+            error = np.sqrt(mean * (100 - mean) / sum(numbers))
+            differences.append([title, "", "", "", _verdict(ours[_ALL] - mean, 1, error)])
     tables = {"rivals": rivals, "accuracy": accuracies, "differences": differences}
     return {name: markdown_table(lines) for name, lines in tables.items()}
 

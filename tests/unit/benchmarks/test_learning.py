@@ -155,6 +155,10 @@ def test_the_first_seed_tries_every_rate_and_the_others_its_best(tmp_path, monke
     rivals.main()
     assert (len(trained), len(finetuned)) == (6, 4)
     assert capsys.readouterr().out.splitlines()[-1] == first.out.splitlines()[-1]
+    monkeypatch.setattr(sys, "argv", [*command, "--rows=bert"])
+    rivals.main()  # Without XLNet there is nothing to compare it with.
+    assert "| bag of words | 80.0 | 80.0 |" in page.read_text()
+    assert "behind" not in page.read_text().partition("table: differences")[2].partition("end")[0]
 
 
 def test_a_difference_counts_seeds_and_items():
