@@ -150,7 +150,7 @@ def _roll(x_BNPR: tf.Tensor, shift_BP: tf.Tensor) -> tf.Tensor:
     """tf.roll(x[b, :, p], shift[b, p], axis=-1) of every b and p.
 
     With a gather of elements, a step of `tiny` takes 2 to 3% more of a CPU's time, and one of base
-    as much ("rolled rows" of `benchmarks.training.forms`). A slice would do, but XLA compiles again
+    no more ("rolled rows" of `benchmarks.training.forms`). A slice would do, but XLA compiles again
     for every new begin.
     """
     _, heads, num_rows, length = sizes(x_BNPR)

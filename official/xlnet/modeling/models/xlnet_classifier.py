@@ -87,16 +87,20 @@ class XLNetClassifier(EncoderWithHead):
 
         Raises:
           ConfigError: the loss or a metric is one of probabilities, as cross-entropies are by
-            default; accuracy with a binary cross-entropy is that of probabilities above a half.
+            default; accuracy with one logit, or with a binary cross-entropy, is that of
+            probabilities above a half.
         """
-        name = loss if isinstance(loss, str) else getattr(loss, "name", "")
-        if _takes_probabilities(loss):
-            raise ConfigError(
-                f"loss: expected one of logits, with from_logits=True, got {name} of probabilities"
-            )
-        if name.startswith("binary") and _ACCURACIES.intersection(
-            metric for metric in tf.nest.flatten(metrics) if isinstance(metric, str)
-        ):
+        is_binary = self.num_classes == 1
+        for one in tf.nest.flatten(loss):
+            name = one if isinstance(one, str) else getattr(one, "name", "")
+            is_binary |= name.startswith("binary")
+            if _takes_probabilities(one):
+                raise ConfigError(
+                    "loss: expected one of logits, with from_logits=True, got "
+                    f"{name or one!r} of probabilities"
+                )
+        named = tf.nest.flatten([metrics, kwargs.get("weighted_metrics")])
+        if is_binary and _ACCURACIES.intersection(x for x in named if isinstance(x, str)):
             raise ConfigError(
                 "metrics: expected tf_keras.metrics.BinaryAccuracy(threshold=0.0), as "
                 f"probabilities above a half are logits above 0, got {metrics!r}"

@@ -109,6 +109,7 @@ def test_control_flow_of_a_subclass_is_converted_to_a_graph():
         "sparse_categorical_crossentropy",
         LOSSES.BinaryCrossentropy(),
         LOSSES.categorical_crossentropy,
+        [LOSSES.CategoricalCrossentropy()],
         functools.partial(LOSSES.binary_crossentropy, from_logits=False),
     ],
 )
@@ -118,12 +119,14 @@ def test_a_loss_of_probabilities_is_refused(loss):
         model.compile("adam", loss)
 
 
-def test_accuracy_of_binary_probabilities_is_refused():
-    model = XLNetClassifier(tiny_encoder(), num_classes=1)
+@pytest.mark.parametrize("num_classes", [1, CLASSES])
+def test_accuracy_of_binary_probabilities_is_refused(num_classes):
+    model = XLNetClassifier(tiny_encoder(), num_classes)
     loss = LOSSES.BinaryCrossentropy(from_logits=True)
     for metrics in (["accuracy"], "acc", [["binary_accuracy", "mse"]]):
-        with pytest.raises(ConfigError, match=r"BinaryAccuracy\(threshold=0.0\), as"):
-            model.compile("adam", loss, metrics)
+        for arguments in ({"metrics": metrics}, {"weighted_metrics": metrics}):
+            with pytest.raises(ConfigError, match=r"BinaryAccuracy\(threshold=0.0\), as"):
+                model.compile("adam", loss, **arguments)
     model.compile("adam", loss, [tf_keras.metrics.BinaryAccuracy(threshold=0.0), "mse"])
 
 
