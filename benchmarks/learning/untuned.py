@@ -24,13 +24,13 @@ from benchmarks.harness.tables import fill_table, markdown_table
 from benchmarks.learning.common import parse_experiment
 from official import xlnet
 
-_SENTENCES = ("task.max_length=64", "task.num_buckets=2")
+SENTENCES = ("task.max_length=64", "task.num_buckets=2")
 # The part of a text that is read; nothing here is tuned.
 _DATA_SETS = {
-    "sst2": _SENTENCES,
-    "cr": _SENTENCES,
-    "mr": _SENTENCES,
-    "mpqa": _SENTENCES,
+    "sst2": SENTENCES,
+    "cr": SENTENCES,
+    "mr": SENTENCES,
+    "mpqa": SENTENCES,
     "rte": ("task.max_length=128", "task.num_buckets=2"),
     "reviews": (
         *("task.max_length=128", "task.num_buckets=1", "task.long_texts=windows"),

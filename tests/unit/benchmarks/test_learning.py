@@ -12,7 +12,7 @@ import tensorflow as tf
 import yaml
 
 from benchmarks.harness.tables import fill_table, read_rows
-from benchmarks.learning import ablation, cues, rivals, untuned
+from benchmarks.learning import ablation, cues, few_labels, rivals, untuned
 from benchmarks.learning.span_likelihood import (
     MAX_TOKENS,
     _losses_and_memory,
@@ -263,6 +263,25 @@ def test_fine_tuning_without_settings_is_beside_the_best_of_the_sweep():
     assert untuned.untuned_table(runs).splitlines()[2:] == [
         "| tiny, 0.9 M | cr | 2,003 | 77.1 (1e-3) | 78.1 (3e-4) | 80.0 | 63.4 |",
         "| small, 0.9 M | cr | 2,003 | 90.0 (3e-4) | 90.0 (3e-4) | 80.0 | 63.4 |",
+    ]
+
+
+def test_few_labels_are_drawn_without_repetition_and_compared_over_seeds():
+    lines = ["label\ttext", *(f"{n % 2}\ttext {n}" for n in range(53))]
+    head, *rows = few_labels.drawn(lines, 17, seed=1)
+    assert head == lines[0] and len(set(rows)) == 17 and set(rows) < set(lines[1:])
+    assert (
+        rows == few_labels.drawn(lines, 17, seed=1)[1:] != few_labels.drawn(lines, 17, seed=2)[1:]
+    )
+    assert sorted(few_labels.drawn(lines, 1000, seed=0)[1:]) == sorted(lines[1:])
+    shares = {
+        "pre-trained": (0.71, 0.73),
+        "random weights": (0.5, 0.54),
+        "bag of words": (0.6, 0.6),
+    }
+    runs = {("cr", 1000, row, seed): x for row, xs in shares.items() for seed, x in enumerate(xs)}
+    assert few_labels.table_of(runs).splitlines()[2:] == [
+        "| cr | 1,000 | 72.0 ± 1.4 | 52.0 ± 2.8 | 60.0 ± 0.0 |"
     ]
 
 

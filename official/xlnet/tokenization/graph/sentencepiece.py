@@ -18,8 +18,9 @@ support user-defined symbols. It is therefore given an extended vocabulary witho
 Vocabularies of other types (BPE, characters, words) have no such ties: `SentencepieceTokenizer`
 gives the ids of the library.
 
-One difference remains: below a total score of -100,000, that is after at least ten thousand pieces
-of one text, the library rescales its sums to keep precision, and ties may be broken differently.
+One difference remains: below a total score of -100,000, that is after some four thousand unknown
+characters or ten thousand pieces of one text, the library rescales its sums to keep precision, and
+ties may be broken differently.
 """
 
 from __future__ import annotations

@@ -1,0 +1,117 @@
+"""Fine-tuning with few labels: a pre-trained model, the same with random weights, a bag of words.
+
+    python -m benchmarks.learning.few_labels --data=DIR --model=DIR --output=DIR --document=FILE
+
+DIR has SET/{train,dev}.tsv. For each number of `--examples` and each seed, that many lines of the
+training table are drawn; all three learn from the same ones. Settings are those that `xlnet
+finetune` chooses by itself. Finished runs are not repeated when the command is run again.
+"""
+
+from __future__ import annotations
+
+import argparse
+import itertools
+import json
+import os
+import pathlib
+import random
+import sys
+from collections.abc import Mapping, Sequence
+
+from benchmarks.harness.command_line import flag, required
+from benchmarks.harness.tables import fill_table, markdown_table, mean_and_spread
+from benchmarks.learning.common import SEEDS, SET, kept, parse_experiment
+from benchmarks.learning.untuned import SENTENCES
+from official import xlnet
+from official.xlnet.tokenization.special_tokens import VOCAB_FILE
+
+_ROWS = ("pre-trained", "random weights", "bag of words")
+
+Run = tuple[str, int, str, int]  # Data set, number of examples, row, seed.
+
+
+def main() -> None:
+    import tf_keras
+
+    flags = parse_experiment(
+        __doc__,
+        data=required("directory of the data sets"),
+        model=required("pre-trained model"),
+        sets=flag(["sst2", "cr"], "data sets"),
+        examples=flag(["100", "1000"], "numbers of training examples"),
+        seeds=SEEDS,
+        set=SET,
+    )
+    models = {"pre-trained": flags.model, "random weights": os.path.join(flags.output, "random")}
+    if not os.path.exists(models["random weights"]):
+        tf_keras.utils.set_random_seed(0)
+        model = xlnet.XLNetPretrainer(xlnet.load_config(flags.model))
+        vocab = os.path.join(flags.model, VOCAB_FILE)
+        xlnet.save_pretrained(model, models["random weights"], vocab)
+    accuracies: dict[Run, float] = {}
+    draws = itertools.product(flags.sets, map(int, flags.examples), range(flags.seeds))
+    for (name, number, seed), (row, model_dir) in itertools.product(draws, models.items()):
+        found = _finetuned(flags, name, number, row, model_dir, seed)
+        accuracies[name, number, row, seed] = found["accuracy"]
+        accuracies[name, number, "bag of words", seed] = found["bag_of_words"]
+    table = table_of(accuracies)
+    print(table, file=sys.stderr)
+    if flags.document:
+        fill_table(flags.document, "few_labels", table)
+    print(json.dumps({" ".join(map(str, run)): share for run, share in accuracies.items()}))
+
+
+def _finetuned(
+    flags: argparse.Namespace, name: str, number: int, row: str, model_dir: str, seed: int
+) -> dict[str, float]:
+    """Fine-tunes a model with `number` examples, unless its result is on file."""
+    output = os.path.join(flags.output, f"{name}-{number}-{row.replace(' ', '-')}-{seed}")
+
+    def run() -> dict[str, float]:
+        import tf_keras
+
+        data = pathlib.Path(flags.data, name)
+        train = drawn((data / "train.tsv").read_text("utf-8").splitlines(), number, seed)
+        path = pathlib.Path(flags.output, f"{name}-{number}-{seed}.tsv")
+        path.write_text("\n".join(train) + "\n", encoding="utf-8")
+        overrides = [*SENTENCES, f"training.seed={seed}", *flags.set]
+        tf_keras.backend.clear_session()
+        metrics = xlnet.finetune(
+            model_dir, str(path), str(data / "dev.tsv"), output, overrides=overrides
+        )
+        bag_of_words = metrics["baselines"]["bag_of_words"]["accuracy"]
+        return {"accuracy": metrics["accuracy"], "bag_of_words": bag_of_words}
+
+    return kept(f"{output}.json", run)
+
+
+def drawn(lines: Sequence[str], number: int, seed: int) -> list[str]:
+    """Draws `number` lines of a table without repetition; all if there are fewer.
+
+    Args:
+      lines: the lines of a table, the first of which has the names of columns.
+      number: number of lines to draw beside the first.
+      seed: of the draw.
+    """
+    head, *rows = lines
+    return [head, *random.Random(seed).sample(rows, min(number, len(rows)))]
+
+
+def table_of(accuracies: Mapping[Run, float]) -> str:
+    """Returns a Markdown table of accuracies in percent, mean and standard deviation over seeds.
+
+    Args:
+      accuracies: {(data set, number of examples, row, seed): share of correct answers}.
+    """
+    lines = [["data set", "examples", *_ROWS]]
+    for name, number in dict.fromkeys(run[:2] for run in accuracies):
+        shares = [
+            [100 * share for run, share in accuracies.items() if run[:3] == (name, number, row)]
+            for row in _ROWS
+        ]
+        lines.append([name, f"{number:,}", *(mean_and_spread(values, 1) for values in shares)])
+    return markdown_table(lines)
+
+
+if __name__ == "__main__":
+    main()
