@@ -23,7 +23,7 @@ from official.xlnet.modeling.heads.summary_head import SummaryHead
 from official.xlnet.modeling.models.xlnet_task_model import EncoderWithHead
 from official.xlnet.modeling.networks import Encoder
 
-_ACCURACIES = {"accuracy", "acc", "binary_accuracy"}
+_ACCURACIES = ("accuracy", "acc", "binary_accuracy")
 TASKS = ("classification", "multi_label", "regression")
 
 
@@ -99,12 +99,13 @@ class XLNetClassifier(EncoderWithHead):
                     "loss: expected one of logits, with from_logits=True, got "
                     f"{name or one!r} of probabilities"
                 )
-        named = tf.nest.flatten([metrics, kwargs.get("weighted_metrics")])
-        if is_binary and _ACCURACIES.intersection(x for x in named if isinstance(x, str)):
-            raise ConfigError(
-                "metrics: expected tf_keras.metrics.BinaryAccuracy(threshold=0.0), as "
-                f"probabilities above a half are logits above 0, got {metrics!r}"
-            )
+        for one in tf.nest.flatten([metrics, kwargs.get("weighted_metrics")]):
+            if _measures_probabilities(one) or (is_binary and one in _ACCURACIES):
+                raise ConfigError(
+                    "metrics: expected metrics of logits, e.g. tf_keras.metrics."
+                    "BinaryCrossentropy(from_logits=True) or BinaryAccuracy(threshold=0.0), as "
+                    f"probabilities above a half are logits above 0, got {one!r}"
+                )
         super().compile(optimizer, loss, metrics, *args, **kwargs)
 
     def call(self, inputs: Any, training: bool | None = None, dropout_seed=None) -> tf.Tensor:
@@ -130,6 +131,17 @@ class XLNetClassifier(EncoderWithHead):
         load = tf_keras.saving.deserialize_keras_object
         parts = ("encoder", "preprocessor")
         return cls(**{k: load(x) if k in parts else x for k, x in config.items()})
+
+
+def _measures_probabilities(metric: Any) -> bool:
+    """Whether a metric is a cross-entropy or an accuracy of probabilities."""
+    if isinstance(metric, str):
+        return "crossentropy" in metric or metric == "ce"
+    if isinstance(metric, tf_keras.metrics.BinaryAccuracy):
+        return metric.get_config()["threshold"] == 0.5
+    if isinstance(metric, tf_keras.metrics.Metric):
+        return metric.get_config().get("from_logits") is False
+    return metric is tf_keras.metrics.binary_accuracy or _takes_probabilities(metric)
 
 
 def _takes_probabilities(loss: Any) -> bool:

@@ -15,6 +15,7 @@ from tests.helpers.tiny import VOCAB, randomize, tiny_config, tiny_encoder
 
 CLASSES = 3
 LOSSES = tf_keras.losses
+METRICS = tf_keras.metrics
 LENGTHS = 5, 0, 11, 15
 
 
@@ -127,7 +128,26 @@ def test_accuracy_of_binary_probabilities_is_refused(num_classes):
         for arguments in ({"metrics": metrics}, {"weighted_metrics": metrics}):
             with pytest.raises(ConfigError, match=r"BinaryAccuracy\(threshold=0.0\), as"):
                 model.compile("adam", loss, **arguments)
-    model.compile("adam", loss, [tf_keras.metrics.BinaryAccuracy(threshold=0.0), "mse"])
+    model.compile("adam", loss, [METRICS.BinaryAccuracy(threshold=0.0), "mse"])
+
+
+@pytest.mark.parametrize(
+    "metric",
+    [
+        "crossentropy",
+        "sparse_categorical_crossentropy",
+        METRICS.BinaryAccuracy(),
+        METRICS.binary_accuracy,
+        METRICS.CategoricalCrossentropy(),
+        LOSSES.binary_crossentropy,
+    ],
+)
+def test_a_metric_of_probabilities_is_refused(metric):
+    model, loss = XLNetClassifier(tiny_encoder(), CLASSES), "mse"
+    with pytest.raises(ConfigError, match="metrics: expected metrics of logits"):
+        model.compile("adam", loss, [["mae", metric]])
+    of_logits = METRICS.CategoricalCrossentropy(from_logits=True)
+    model.compile("adam", loss, ["mae", of_logits, METRICS.Mean(), lambda y, x: x])
 
 
 def test_any_other_loss_is_taken():
