@@ -125,6 +125,7 @@ def test_labels_that_are_missing(kind, label):
             for kind in ("question_answering", "ranking", "multiple_choice")
         ),
         ("multitask", [("a", "x")], DataError, "expected {name: table}, got list"),
+        ("multitask", {"train": [], "test": []}, DataError, "table}, got splits: train, test"),
         ("multitask", {"a": [("b", "x")], "c": 3}, TypeError, "examples c: .* a table, got int 3"),
     ],
 )

@@ -17,6 +17,7 @@ FORMATS = ()  # No other format has its head.
 
 _NUMBER = re.compile(r"[-+]?\d*\.?\d+")
 _RANKED = ("document", "query")  # Texts of a ranking, as they are packed.
+_SPLITS = {"train", "validation", "dev", "test"}  # Of one data set, as a `DatasetDict` has them.
 
 
 @register_settings("task", name=["multitask"])
@@ -94,6 +95,8 @@ class MultitaskConfig(AnswerModuleConfig, CandidatesConfig):
             got = type(source).__name__
             require_data(bool(self.subtasks), "multitask data", "{name: table}", got)
             yield "", source, self
+        expected, got = "{name of a data set: table}", f"splits: {', '.join(files)}"
+        require_data(not files or not files.keys() <= _SPLITS, "multitask data", expected, got)
         prefixes = tuple(f"{name}/" for name in (*self.subtasks, *files))
         of_all = [column for column in self.text_columns if not column.startswith(prefixes)]
         if not self.subtasks and files.keys() <= DATASETS.keys():
