@@ -21,7 +21,7 @@ from typing import Any
 
 from benchmarks.harness.command_line import flag, repeated, required
 from benchmarks.harness.tables import fill_table, markdown_table
-from benchmarks.learning.common import parse_experiment
+from benchmarks.learning.common import SET, parse_experiment
 from official import xlnet
 
 SENTENCES = ("task.max_length=64", "task.num_buckets=2")
@@ -51,6 +51,7 @@ def main() -> None:
         sets=flag(None, "data sets", nargs="*", choices=list(_DATA_SETS)),
         rates=flag(None, "learning rates of the sweep", nargs="*", type=float),
         trial=repeated("settings to try, by blanks"),
+        set=SET,
     )
     results = list(_results(flags))
     table, trials = untuned_table(results), trials_table(results)
@@ -92,7 +93,7 @@ def _finetune(flags: argparse.Namespace, model: str, run: Result) -> Result:
     folder = f"{run['model']}-{run['set']}-{run['changes'] or 'default'}".replace(" ", "-")
     output = os.path.join(flags.output, folder)
     train, dev = (os.path.join(flags.data, run["set"], f"{part}.tsv") for part in ("train", "dev"))
-    overrides = [*_DATA_SETS[run["set"]], *run["changes"].split()]
+    overrides = [*_DATA_SETS[run["set"]], *flags.set, *run["changes"].split()]
     tf_keras.backend.clear_session()
     metrics = xlnet.finetune(model, train, dev, output, overrides=overrides)
     config = xlnet.load_config(output)
