@@ -70,7 +70,10 @@ def _results(flags: argparse.Namespace) -> Iterator[Result]:
     if os.path.exists(path):
         with open(path, encoding="utf-8") as file:
             finished = {_key(result): result for result in map(json.loads, file)}
-    rates = (f"training.learning_rate={rate}" for rate in flags.rates or _RATES)
+    rates = (
+        f"training.learning_rate={rate}"
+        for rate in (_RATES if flags.rates is None else flags.rates)
+    )
     settings = ["", *rates, *flags.trial]
     for model, name, changes in itertools.product(flags.model, flags.sets or _DATA_SETS, settings):
         run = {"model": os.path.basename(model.rstrip("/")), "set": name, "changes": changes}
