@@ -31,8 +31,6 @@ Run = tuple[str, int, str, int]  # Data set, number of examples, row, seed.
 
 
 def main() -> None:
-    import tf_keras
-
     flags = parse_experiment(
         __doc__,
         data=required("directory of the data sets"),
@@ -42,16 +40,11 @@ def main() -> None:
         seeds=SEEDS,
         set=SET,
     )
-    models = {"pre-trained": flags.model, "random weights": os.path.join(flags.output, "random")}
-    if not os.path.exists(models["random weights"]):
-        tf_keras.utils.set_random_seed(0)
-        model = xlnet.XLNetPretrainer(xlnet.load_config(flags.model))
-        vocab = os.path.join(flags.model, VOCAB_FILE)
-        xlnet.save_pretrained(model, models["random weights"], vocab)
+    models = {"pre-trained": flags.model, "random weights": _without_training(flags)}
     accuracies: dict[Run, float] = {}
     draws = itertools.product(flags.sets, map(int, flags.examples), range(flags.seeds))
     for (name, number, seed), (row, model_dir) in itertools.product(draws, models.items()):
-        found = _finetuned(flags, name, number, row, model_dir, seed)
+        found = _finetuned(flags, model_dir, name, number, seed)
         accuracies[name, number, row, seed] = found["accuracy"]
         accuracies[name, number, "bag of words", seed] = found["bag_of_words"]
     table = table_of(accuracies)
@@ -61,28 +54,45 @@ def main() -> None:
     print(json.dumps({" ".join(map(str, run)): share for run, share in accuracies.items()}))
 
 
+def _without_training(flags: argparse.Namespace) -> str:
+    """Directory of a model with the network and vocabulary of `--model`, and random weights."""
+    import tf_keras
+
+    model_dir = os.path.join(flags.output, f"{_name(flags.model)}-random")
+    if not os.path.exists(model_dir):
+        tf_keras.utils.set_random_seed(0)
+        model = xlnet.XLNetPretrainer(xlnet.load_config(flags.model))
+        xlnet.save_pretrained(model, model_dir, os.path.join(flags.model, VOCAB_FILE))
+    return model_dir
+
+
 def _finetuned(
-    flags: argparse.Namespace, name: str, number: int, row: str, model_dir: str, seed: int
+    flags: argparse.Namespace, model_dir: str, name: str, number: int, seed: int
 ) -> dict[str, float]:
     """Fine-tunes a model with `number` examples, unless its result is on file."""
-    output = os.path.join(flags.output, f"{name}-{number}-{row.replace(' ', '-')}-{seed}")
+    run_name = "-".join([_name(model_dir), name, str(number), str(seed), *flags.set])
+    output = os.path.join(flags.output, run_name)
 
     def run() -> dict[str, float]:
         import tf_keras
 
         data = pathlib.Path(flags.data, name)
-        train = drawn((data / "train.tsv").read_text("utf-8").splitlines(), number, seed)
+        with open(data / "train.tsv", encoding="utf-8", newline="\n") as file:
+            train = drawn(file.read().rstrip("\n").split("\n"), number, seed)
         path = pathlib.Path(flags.output, f"{name}-{number}-{seed}.tsv")
-        path.write_text("\n".join(train) + "\n", encoding="utf-8")
+        path.write_text("\n".join(train) + "\n", encoding="utf-8", newline="\n")
         overrides = [*SENTENCES, f"training.seed={seed}", *flags.set]
         tf_keras.backend.clear_session()
-        metrics = xlnet.finetune(
-            model_dir, str(path), str(data / "dev.tsv"), output, overrides=overrides
-        )
+        dev = str(data / "dev.tsv")
+        metrics = xlnet.finetune(model_dir, str(path), dev, output, overrides=overrides)
         bag_of_words = metrics["baselines"]["bag_of_words"]["accuracy"]
         return {"accuracy": metrics["accuracy"], "bag_of_words": bag_of_words}
 
     return kept(f"{output}.json", run)
+
+
+def _name(model_dir: str) -> str:
+    return os.path.basename(model_dir.rstrip("/"))
 
 
 def drawn(lines: Sequence[str], number: int, seed: int) -> list[str]:

@@ -77,6 +77,7 @@ def _results(flags: argparse.Namespace) -> Iterator[Result]:
     settings = ["", *rates, *flags.trial]
     for model, name, changes in itertools.product(flags.model, flags.sets or _DATA_SETS, settings):
         run = {"model": os.path.basename(model.rstrip("/")), "set": name, "changes": changes}
+        run["settings"] = flags.set
         if _key(run) not in finished:
             run |= {"is_trial": changes in flags.trial, "default": not changes}
             finished[_key(run)] = run | _finetune(flags, model, run)
@@ -86,15 +87,15 @@ def _results(flags: argparse.Namespace) -> Iterator[Result]:
 
 
 def _key(run: Result) -> tuple:
-    return run["model"], run["set"], run["changes"]
+    return run["model"], run["set"], run["changes"], *run.get("settings", ())
 
 
 def _finetune(flags: argparse.Namespace, model: str, run: Result) -> Result:
     """Fine-tunes with the defaults, except the `key=value` of `changes`."""
     import tf_keras
 
-    folder = f"{run['model']}-{run['set']}-{run['changes'] or 'default'}".replace(" ", "-")
-    output = os.path.join(flags.output, folder)
+    parts = [run["model"], run["set"], run["changes"] or "default", *flags.set]
+    output = os.path.join(flags.output, "-".join(parts).replace(" ", "-"))
     train, dev = (os.path.join(flags.data, run["set"], f"{part}.tsv") for part in ("train", "dev"))
     overrides = [*_DATA_SETS[run["set"]], *flags.set, *run["changes"].split()]
     tf_keras.backend.clear_session()

@@ -13,6 +13,7 @@ from official.xlnet.api.held_out import folds, held_out
 from official.xlnet.configs.task import TaskConfig
 from official.xlnet.data.examples import TextExample
 from official.xlnet.errors import DataError
+from official.xlnet.tasks.multitask import MultitaskConfig
 from official.xlnet.tasks.question_answering import QuestionExample
 from official.xlnet.tasks.ranking import RankingExample
 from official.xlnet.tasks.token_classification import TaggedExample
@@ -132,6 +133,11 @@ def test_labels_that_are_missing(kind, label):
 def test_wrong_rows_are_named(kind, rows, error, message):
     with pytest.raises(error, match=message):
         read_task(rows, TaskConfig(name=kind))
+
+
+def test_trained_data_sets_of_multitask_may_have_names_of_splits():
+    task = MultitaskConfig(name="multitask", subtasks=("dev", "test"))
+    assert [name for name, *_ in task.files({"test": [], "dev": []})] == ["test", "dev"]
 
 
 def test_a_tenth_is_held_out():
