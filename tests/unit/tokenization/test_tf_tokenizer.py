@@ -41,9 +41,13 @@ def test_same_ids(vocab_file, lowercase, keep_accents):
 @pytest.mark.slow
 @KINDS
 def test_same_ids_on_many_lines(vocab_file, lowercase, keep_accents):
-    # In longer ones, ties may be broken differently; see `graph/sentencepiece.py`.
-    nasty = [line for line in nasty_lines(9000) if len(line) < 3000]
-    check_against_python(vocab_file, real_lines(9000) + nasty, lowercase, keep_accents)
+    lines = real_lines(9000) + nasty_lines(9000)
+    tokenizer = Tokenizer(vocab_file, lowercase, keep_accents)
+    ids = tf.function(GraphTokenizer(tokenizer).__call__)(tf.constant(lines)).to_list()
+    pairs = zip(ids, map(np.ndarray.tolist, tokenizer.encode_batch(lines)), strict=True)
+    ties = [(ours, plain) for ours, plain in pairs if ours != plain]
+    assert len(ties) < 10  # With many unknown characters; see `graph/sentencepiece.py`.
+    assert all(sorted(ours) == sorted(plain) for ours, plain in ties)
 
 
 @pytest.mark.slow
