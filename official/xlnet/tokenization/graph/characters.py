@@ -11,6 +11,7 @@ import tensorflow as tf
 
 _BLOCK = 256  # Characters of a block, and entries of a page.
 _PLAIN = {"Cn", "Co", "Lo"}  # Unassigned, for private use, and letters without case.
+_HANGUL_LETTERS = 0x1100  # First of a block of letters that compose to syllables.
 
 
 @functools.cache
@@ -24,7 +25,8 @@ def character_blocks() -> tuple[list[str], list[str]]:
     for first in range(0, sys.maxunicode + 1, _BLOCK):
         block = "".join(map(chr, range(max(first, 1), first + _BLOCK)))
         categories = set(map(unicodedata.category, block))
-        if categories <= _PLAIN and unicodedata.is_normalized("NFKD", block):
+        is_plain = categories <= _PLAIN and unicodedata.is_normalized("NFKD", block)
+        if is_plain and first != _HANGUL_LETTERS:
             plain.append(block)
         elif categories != {"Cs"}:
             others.append(block)
