@@ -36,7 +36,7 @@ def main() -> None:
         data=required("directory of the data sets"),
         model=required("pre-trained model"),
         sets=flag(["sst2", "cr"], "data sets"),
-        examples=flag(["100", "1000"], "numbers of training examples"),
+        examples=flag(["100", "1000"], "numbers of training examples; all where there are fewer"),
         seeds=SEEDS,
         set=SET,
     )
@@ -44,6 +44,7 @@ def main() -> None:
     accuracies: dict[Run, float] = {}
     draws = itertools.product(flags.sets, map(int, flags.examples), range(flags.seeds))
     for (name, number, seed), (row, model_dir) in itertools.product(draws, models.items()):
+        number = min(number, len(_table(flags, name)) - 1)
         found = _finetuned(flags, model_dir, name, number, seed)
         accuracies[name, number, row, seed] = found["accuracy"]
         accuracies[name, number, "bag of words", seed] = found["bag_of_words"]
@@ -76,14 +77,12 @@ def _finetuned(
     def run() -> dict[str, float]:
         import tf_keras
 
-        data = pathlib.Path(flags.data, name)
-        with open(data / "train.tsv", encoding="utf-8", newline="\n") as file:
-            train = drawn(file.read().rstrip("\n").split("\n"), number, seed)
+        train = drawn(_table(flags, name), number, seed)
         path = pathlib.Path(flags.output, f"{name}-{number}-{seed}.tsv")
         path.write_text("\n".join(train) + "\n", encoding="utf-8", newline="\n")
         overrides = [*SENTENCES, f"training.seed={seed}", *flags.set]
         tf_keras.backend.clear_session()
-        dev = str(data / "dev.tsv")
+        dev = os.path.join(flags.data, name, "dev.tsv")
         metrics = xlnet.finetune(model_dir, str(path), dev, output, overrides=overrides)
         bag_of_words = metrics["baselines"]["bag_of_words"]["accuracy"]
         return {"accuracy": metrics["accuracy"], "bag_of_words": bag_of_words}
@@ -91,12 +90,19 @@ def _finetuned(
     return kept(f"{output}.json", run)
 
 
+def _table(flags: argparse.Namespace, name: str) -> list[str]:
+    """The lines of a training table."""
+    path = pathlib.Path(flags.data, name, "train.tsv")
+    with open(path, encoding="utf-8", newline="\n") as file:
+        return file.read().rstrip("\n").split("\n")
+
+
 def _name(model_dir: str) -> str:
     return os.path.basename(model_dir.rstrip("/"))
 
 
 def drawn(lines: Sequence[str], number: int, seed: int) -> list[str]:
-    """Draws `number` lines of a table without repetition; all if there are fewer.
+    """Draws `number` lines of a table without repetition.
 
     Args:
       lines: the lines of a table, the first of which has the names of columns.
@@ -104,7 +110,7 @@ def drawn(lines: Sequence[str], number: int, seed: int) -> list[str]:
       seed: of the draw.
     """
     head, *rows = lines
-    return [head, *random.Random(seed).sample(rows, min(number, len(rows)))]
+    return [head, *random.Random(seed).sample(rows, number)]
 
 
 def table_of(accuracies: Mapping[Run, float]) -> str:
