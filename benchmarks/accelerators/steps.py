@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-import contextlib
 import dataclasses
 import os
 import pathlib
-from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 import tensorflow as tf
-import tf_keras
 from tensorflow.compiler.tf2xla.ops import gen_xla_ops
 
 from benchmarks.accelerators.chips import Chip
@@ -22,6 +19,7 @@ from official.xlnet.configs.experiment import XLNetConfig
 from official.xlnet.files.json_files import write_json
 from official.xlnet.modeling.kernels.device_forms import built_for
 from official.xlnet.modeling.networks.xlnet_encoder import XLNetEncoder
+from official.xlnet.modeling.ops.legacy_keras import global_policy
 
 MODULE, DESCRIPTION = "step.mlir", "step.json"
 KINDS = ("pretrain", "classify", "answer", "serve")
@@ -155,7 +153,7 @@ def trace(case: Case) -> Step:
     """Traces a step and lowers it to StableHLO."""
     config, shape = case.load(), case.shape()
     variables: list[tf.Variable] = []
-    with built_for(case.device), _policy(config.training.precision):
+    with built_for(case.device), global_policy(config.training.precision):
         if case.kind == "serve":
             encoder = XLNetEncoder(config)
             encoder.build()
@@ -217,16 +215,6 @@ def write_step(case: Case, step: Step, folder: str) -> None:
         "replicas": case.replicas,
     }
     write_json(os.path.join(folder, DESCRIPTION), description)
-
-
-@contextlib.contextmanager
-def _policy(precision: str) -> Iterator[None]:
-    before = tf_keras.mixed_precision.global_policy()
-    tf_keras.mixed_precision.set_global_policy(precision)
-    try:
-        yield
-    finally:
-        tf_keras.mixed_precision.set_global_policy(before)
 
 
 def _spec(x: tf.Tensor | tf.Variable) -> dict[str, Any]:

@@ -155,14 +155,6 @@ def total(products: list[Product]) -> int:
     return sum(product.flops for product in products)
 
 
-def by_part(products: list[Product]) -> dict[str, int]:
-    """Returns the FLOP of each part of the network."""
-    parts: dict[str, int] = {}
-    for product in products:
-        parts[product.part] = parts.get(product.part, 0) + product.flops
-    return parts
-
-
 def num_parameters(shape: Shape) -> int:
     """Returns the number of trainable parameters of the pre-training model."""
     L, D, F, V = shape.num_layers, shape.d_model, shape.d_inner, shape.vocab_size
@@ -171,22 +163,3 @@ def num_parameters(shape: Shape) -> int:
     num_blocks = L if shape.depth == "stacked" else 1
     halting = D + 1 if shape.depth == "adaptive" else 0
     return V * D + D + num_blocks * (attention + feed_forward) + halting + V
-
-
-def step_bytes(shape: Shape, compute_size: int = 4) -> dict[str, int]:
-    """Returns the minimum memory traffic of a training step, in bytes.
-
-    Args:
-      shape: sizes of model and batch.
-      compute_size: bytes of an activation: 4 in float32, 2 in bfloat16.
-
-    Returns:
-      A dictionary with
-        products: operands and results of matrix products, once per pass.
-        optimizer: gradient norm (read g), update (read g, w, m, v; write w, m, v), in float32.
-    """
-    elements = sum(product.elements for product in necessary(shape))
-    return {
-        "products": compute_size * elements,
-        "optimizer": 4 * 8 * num_parameters(shape),
-    }

@@ -20,6 +20,7 @@ from collections.abc import Collection, Iterator
 from typing import Any
 
 import numpy as np
+from scipy import special
 
 from benchmarks.harness.command_line import flag, parse
 from benchmarks.harness.tables import add_row, fill_table, markdown_table, read_rows
@@ -225,7 +226,7 @@ def answer(path: str, kind: str) -> Answer:
     if kind == "question_answering":
         return found | _answers(outputs)
     if kind == "token_classification":
-        probabilities = _softmax(outputs["logits"])
+        probabilities = special.softmax(outputs["logits"], axis=-1)
         rows = [x[keep][:-2] for x, keep in zip(probabilities, is_real, strict=True)]
         best = [[int(p.argmax()), float(p.max())] for row in rows for p in row]
         return found | {"logits": outputs["logits"][is_real], "pipeline": best}
@@ -241,11 +242,6 @@ def _next_token_logits(model: Any, inputs: dict[str, np.ndarray]) -> np.ndarray:
     order = np.tile(np.arange(length, dtype=np.int32) // (length - 1), [rows, 1])
     targets = np.full([rows, 1], length - 1, np.int32)
     return model(inputs | {"target_positions": targets, "order": order})["logits"].numpy()
-
-
-def _softmax(logits: np.ndarray) -> np.ndarray:
-    powers = np.exp(logits - logits.max(axis=-1, keepdims=True))
-    return powers / powers.sum(axis=-1, keepdims=True)
 
 
 def _predicted(path: str, kind: str) -> list[list[float]]:

@@ -91,6 +91,7 @@ def run() -> dict[str, Any]:
     if others := [name for name in rows[0] if name != "text"]:
         progress.keep(f"{FLAGS.input}: texts are read from text; not read: {', '.join(others)}")
     tokenizer, encoder = load_tokenizer(FLAGS.model), load_encoder(FLAGS.model)
+    uncounted = load_tokenizer(FLAGS.model)  # For offsets of texts that `tokenizer` has counted.
     layers = [int(each) if _INTEGER.fullmatch(each) else each for each in FLAGS.layers]
     embedder = TextEmbedder(
         encoder, tokenizer, layers or FLAGS.layer, FLAGS.max_length, FLAGS.window_stride
@@ -102,7 +103,7 @@ def run() -> dict[str, Any]:
         for first in range(0, len(texts), size):
             chunk = texts[first : first + size]
             if of_parts:
-                write(*_parts(embedder, tokenizer, chunk, first))
+                write(*_parts(embedder, uncounted, chunk, first))
             else:
                 named = [{"text": text} for text in chunk]
                 write(named, embedder(chunk, FLAGS.pooling, FLAGS.batch_size))

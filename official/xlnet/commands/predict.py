@@ -38,7 +38,8 @@ from official.xlnet.commands import (
     shard_of,
     string,
 )
-from official.xlnet.configs.registry import DATASETS
+from official.xlnet.configs.registry import DATASETS, INPUTS
+from official.xlnet.configs.task import TaskConfig
 from official.xlnet.data.examples import Example
 from official.xlnet.data.graph_names import columns_of_inputs
 from official.xlnet.data.reading import check_unknown, say_counts
@@ -153,12 +154,14 @@ def _local() -> _Predictor:
 
 def _remote() -> _Predictor:
     from official.xlnet.serving.client.endpoint import connect
-    from official.xlnet.serving.client.prediction import predict_remotely, task_of
+    from official.xlnet.serving.client.prediction import predict_remotely
 
     endpoint = connect(FLAGS.endpoint, FLAGS.name, FLAGS.signature, FLAGS.timeout, FLAGS.retries)
     names = endpoint.input_names()
     known = DATASETS.get(FLAGS.task or "", {})
-    task = task_of(names, known.get("name", FLAGS.task))
+    # Without --task, the inputs tell; those of any names are of a table of texts.
+    inferred = INPUTS.get(tuple(sorted(names)), INPUTS[()])
+    task = TaskConfig(name=known.get("name", FLAGS.task) or inferred)
     task.columns = known.get("columns", ())
     if task.has_text_columns and (columns := columns_of(FLAGS.input, task)):
         task.text_columns = columns_of_inputs(names, columns, FLAGS.input)

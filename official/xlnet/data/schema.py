@@ -37,7 +37,6 @@ import numpy as np
 from official.xlnet.errors import DataError, require_data
 from official.xlnet.files.json_files import read_json, write_json
 from official.xlnet.files.schema import conform, shown
-from official.xlnet.tokenization.special_tokens import SEGMENT_A, SEGMENT_B, SEGMENT_CLS
 
 SCHEMA_VERSION = 1
 MANIFEST_FILE = "manifest.json"
@@ -168,20 +167,3 @@ class Manifest:
 def lane_file(split: str, lane: int, num_lanes: int) -> str:
     """File name of a lane, e.g. `train-00003-of-00016.tfrecord`."""
     return f"{split}-{lane:05d}-of-{num_lanes:05d}.tfrecord"
-
-
-def segment_ids(reuse_len: int, a_length: int, b_length: int) -> np.ndarray:
-    """Segment ids of a window.
-
-    Args:
-      reuse_len: length of the reuse part in tokens.
-      a_length: length of A in tokens.
-      b_length: length of B in tokens.
-
-    Returns:
-      int32 [T]: 0 up to the SEP after A, 1 up to the SEP after B, 2 for CLS.
-    """
-    return np.repeat(
-        np.array([SEGMENT_A, SEGMENT_B, SEGMENT_CLS], np.int32),
-        [reuse_len + a_length + 1, b_length + 1, 1],
-    )

@@ -6,8 +6,6 @@ segments; GPT-2's has layer normalization before each part of a block, and once 
 
 from __future__ import annotations
 
-import contextlib
-from collections.abc import Iterator
 from typing import Any
 
 import tensorflow as tf
@@ -23,6 +21,7 @@ from official.xlnet.modeling.layers.lm_head import LMHead
 from official.xlnet.modeling.networks.encoder import Encoder, register_network
 from official.xlnet.modeling.networks.encoder_inputs import checked_inputs
 from official.xlnet.modeling.ops.initializers import build_layers
+from official.xlnet.modeling.ops.legacy_keras import global_policy
 
 _INPUTS = {"token_ids", "segment_ids", "is_padding", "order", "perm_mask", "dropout_seed"}
 
@@ -136,7 +135,7 @@ class BertEncoder(BertEncoderV2, Encoder):
         config = XLNetConfig.of(config)
         model = config.model
         model.check()
-        with _policy_of_parts(kwargs.get("dtype")):
+        with global_policy(kwargs.get("dtype")):
             super().__init__(
                 config=config,
                 vocab_size=model.num_embeddings,
@@ -167,7 +166,7 @@ class BertEncoder(BertEncoderV2, Encoder):
 
     def build(self, input_shape=None):
         # The garden's layers are built by their first call.
-        with _policy_of_parts(self.dtype_policy):
+        with global_policy(self.dtype_policy):
             self.call({"token_ids": tf.zeros([1, 1], tf.int32)}, training=False)
         super().build(input_shape)
 
@@ -244,18 +243,6 @@ class BertEncoder(BertEncoderV2, Encoder):
     @classmethod
     def from_config(cls, config, custom_objects=None):
         return cls(**config)
-
-
-@contextlib.contextmanager
-def _policy_of_parts(policy: Any) -> Iterator[None]:
-    """Precision policy of the layers that the garden creates, which take the global one."""
-    before = tf_keras.mixed_precision.global_policy()
-    if policy is not None:
-        tf_keras.mixed_precision.set_global_policy(policy)
-    try:
-        yield
-    finally:
-        tf_keras.mixed_precision.set_global_policy(before)
 
 
 @register_network("gpt")

@@ -58,19 +58,6 @@ class SharedDepth(StackedDepth):
         encoding_D = tf.constant(step_encoding(number + 1, hidden_states.shape[-1]))
         return hidden_states + tf.cast(encoding_D, hidden_states.dtype)
 
-    def call(
-        self,
-        hidden_states: tf.Tensor,
-        step: Step,
-        num_layers: int,
-        is_padding: tf.Tensor | None = None,
-        training: bool | None = None,
-    ) -> DepthOutputs:
-        def encoded_step(number, hidden_states):
-            return step(number, self.encoded(number, hidden_states))
-
-        return super().call(hidden_states, encoded_step, num_layers)
-
 
 def step_encoding(step: int, width: int) -> np.ndarray:
     """Sine and cosine of a step in turn, float32 [D].

@@ -235,13 +235,14 @@ def mean_score(predictions: Sequence[dict[str, Any]]) -> dict[str, Any]:
 
 
 def softmax(logits: np.ndarray) -> np.ndarray:
-    """Softmax over the last axis of a vector, computed in float64.
+    """Softmax over the last axis, computed in float64.
 
     Args:
-      logits: float [C].
+      logits: float [..., C].
 
     Returns:
-      Probabilities, float64 [C].
+      Probabilities, float64 [..., C].
     """
-    shifted = np.exp(logits.astype(np.float64) - np.max(logits))
-    return shifted / shifted.sum()
+    from scipy import special
+
+    return special.softmax(logits.astype(np.float64), axis=-1)

@@ -115,8 +115,7 @@ class PretrainingLoop(Loop):
         return super().scalars(metrics) | scalars
 
     def describe(self, metrics: dict[str, float]) -> str:
-        loss = metrics["loss"]
-        shown = "no targets" if math.isnan(loss) else f"loss {loss:.3f}"
+        shown = f"loss {metrics['loss']:.3f}" if metrics["targets"] else "no targets"
         unigrams = f"(unigrams {self._baseline.loss:.3f})"
         # The first execution compiles, and says nothing about speed.
         rate = f"  {self.tokens_per_second:.0f} tokens/s" if self.tokens_per_second else ""

@@ -77,6 +77,7 @@ def test_runs_are_resumed_left_alone_when_finished_and_can_grow(world, tmp_path,
         first = command(*repeat, "--runs=2", **flags)
         assert command(*repeat, "--runs=2", **flags) == first
         result = command(*repeat, "--runs=3", **flags)
+        assert command(*repeat, "--runs=2", **flags) == result  # The best may be the third.
     assert started == ["1", "2"]
     runs = [entry["metrics"] for entry in read_json(tmp_path, "runs.json")["runs"]]
     values = [metrics["accuracy"] for metrics in runs]
@@ -113,6 +114,10 @@ def test_search_is_resumed_and_writes_a_recipe(world, tmp_path):
     assert result["baselines"]["majority"]["accuracy"] < 0.6
     assert (output / "search.png").read_bytes().startswith(b"\x89PNG")
     check_one_model(world, output, "search", result)
+    # A smaller search reports the model that is there.
+    recipe = (output / "recipe.yaml").read_text()
+    assert command(*search, "--search=1", output=output) == {**result, "candidates": 1}
+    assert (output / "recipe.yaml").read_text() == recipe
     # The recipe gives the same model without a search.
     files, recipe = world.files("classification"), {"config": output / "recipe.yaml"}
     recipe |= {"init_from": world.pretrained, "output": tmp_path / "other"}
@@ -148,6 +153,8 @@ def test_folds_are_runs_on_parts_of_the_data(world, tmp_path):
     assert result["values"] == values and result["mean"] == pytest.approx(np.mean(values))
     assert result["standard_deviation"] == pytest.approx(np.std(values, ddof=1))
     assert result["bag_of_words"] + result["difference"] == pytest.approx(result["mean"])
+    for number in (2, 5):  # Its runs were on other parts.
+        command(*cross, f"--folds={number}", status=2, **flags)
     command(*cross, "--folds=3", "--runs=2", status=2, **flags)
     command(*cross, "--folds=3", dev=flags["train"], status=2, **flags)
 

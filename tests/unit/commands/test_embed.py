@@ -48,13 +48,13 @@ def test_rows_are_those_of_embed(world, tmp_path, capsys, kind, ending):
     [("none", "parquet", 0), ("words", "jsonl", 0), ("words", "parquet", 7)],
 )
 def test_rows_of_tokens_and_of_words_say_where_they_stand(world, tmp_path, pooling, ending, stride):
-    texts = ["The cat sat,", "", "evaluated first " * 30]
+    texts = ["The cat sat,", "", "evaluated first " * 30, "漢 sat"]
     source, output = tmp_path / "texts.txt", tmp_path / f"parts.{ending}"
     source.write_text("\n".join(texts) + "\n")
     settings = {"model": world.pretrained, "input": source, "max_length": 17}
     settings["window_stride"] = stride
     result = command("embed", output=output, pooling=pooling, layers="0,-1", **settings)
-    assert result["truncated"] == (not stride)
+    assert result["truncated"] == (not stride) and result["unknown_tokens"] == 1
     tokenizer = xlnet.load_tokenizer(world.pretrained)
     embedder = xlnet.TextEmbedder(
         xlnet.load_encoder(world.pretrained), tokenizer, [0, -1], 17, stride

@@ -13,7 +13,6 @@ from official.xlnet.configs.data import DataConfig
 from official.xlnet.configs.experiment import XLNetConfig
 from official.xlnet.configs.model import ModelConfig
 from official.xlnet.data import pretraining_dataset as reading
-from official.xlnet.data import schema
 from official.xlnet.data.pretraining_dataset import evaluation_batch_size, pretraining_dataset
 from official.xlnet.data.schema import Manifest
 from official.xlnet.errors import ConfigError, DataError
@@ -84,14 +83,13 @@ def test_what_a_batch_holds(data_set):
     tokenizer = Tokenizer(os.path.join(path, special_tokens.VOCAB_FILE))
     for batch in read(path, batch_size=6, epochs=1):
         for b, w in enumerate(batch["window_id"]):
+            a_length, b_length = windows["a_length"][w], windows["b_length"][w]
             pieces = [tokenizer.id_to_piece(i) for i in windows["token_ids"][w]]
             is_case = [piece[0] == "▁" and piece[1:2].isalpha() for piece in pieces]
             expected = {
                 **{name: windows[name][w] for name in ("token_ids", "is_reversed", "is_next")},
                 "context_length": windows["context_length"][w],
-                "segment_ids": schema.segment_ids(
-                    REUSE, windows["a_length"][w], windows["b_length"][w]
-                ),
+                "segment_ids": np.repeat([0, 1, 2], [REUSE + a_length + 1, b_length + 1, 1]),
                 "is_word_start": [piece[0] in "▁<" for piece in pieces],
                 "letter_case": [
                     piece[1].isupper() if has_case else -1

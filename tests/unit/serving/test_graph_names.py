@@ -182,7 +182,7 @@ def test_answers_of_every_type_are_arrays_or_a_sentence(dtype):
     answer.outputs["label"].dtype = dtype
     answer.outputs["label"].tensor_shape.dim.add(size=0)
     server._call = lambda method, request: answer
-    with contextlib.closing(server):
+    with contextlib.closing(server._channel):
         try:
             assert server.predict({"text": ["the"]})["label"].shape == (0,)
         except DataError as error:

@@ -119,21 +119,26 @@ def log_softmax(x):
     return x - np.log(np.sum(np.exp(x - x.max()))) - x.max()
 
 
-def test_the_beam_finds_what_brute_force_finds():
-    units, tokens, width, longest = 3, 13, 26, 4
-    head = create_head(
-        task_config(
-            name="question_answering", start_n_top=tokens, end_n_top=tokens, answer_length=longest
-        )
-    )
-    head.build([None, None, None, width])
+def outputs_of(units, tokens, **settings):
+    """A random head, hidden states [U, 1, T, D], where answers may be and start, and outputs."""
+    head = create_head(task_config(**settings))
+    head.build([None, None, None, 26])
     randomize(head.variables, scale=0.9)
     rng = np.random.default_rng(5)
-    content = rng.normal(size=(units, 1, tokens, width)).astype(np.float32)
+    content = rng.normal(size=(units, 1, tokens, 26)).astype(np.float32)
     place = np.arange(tokens)
     can_answer = (place > np.arange(units)[:, None, None]) & (place < 9)
     may_start = can_answer & (rng.random(can_answer.shape) < 0.8)
     outputs = head(tf.constant(content), {"can_answer": can_answer, "may_start": may_start})
+    return head, content, can_answer, may_start, outputs
+
+
+def test_the_beam_finds_what_brute_force_finds():
+    units, tokens, longest = 3, 13, 4
+    settings = {"start_n_top": tokens, "end_n_top": tokens, "answer_length": longest}
+    head, content, can_answer, may_start, outputs = outputs_of(
+        units, tokens, name="question_answering", **settings
+    )
     for u in range(units):
         hidden = content[u, 0]
         is_open = [*np.flatnonzero(can_answer[u, 0]), tokens - 1]
@@ -159,17 +164,11 @@ def test_the_beam_finds_what_brute_force_finds():
 
 def test_simple_spans_are_those_of_brute_force():
     """The best starts by their best end, and all ends: HF's pipeline has all pairs."""
-    units, tokens, width, longest = 3, 13, 26, 4
+    units, tokens, longest = 3, 13, 4
     settings = {"start_n_top": 5, "end_n_top": tokens, "answer_length": longest}
-    head = create_head(task_config(name="question_answering_simple", **settings))
-    head.build([None, None, None, width])
-    randomize(head.variables, scale=0.9)
-    rng = np.random.default_rng(5)
-    content = rng.normal(size=(units, 1, tokens, width)).astype(np.float32)
-    place = np.arange(tokens)
-    can_answer = (place > np.arange(units)[:, None, None]) & (place < 9)
-    may_start = can_answer & (rng.random(can_answer.shape) < 0.8)
-    outputs = head(tf.constant(content), {"can_answer": can_answer, "may_start": may_start})
+    head, content, can_answer, may_start, outputs = outputs_of(
+        units, tokens, name="question_answering_simple", **settings
+    )
     for u in range(units):
         logs = np.full((tokens, 2), -np.inf)
         is_open = [*np.flatnonzero(can_answer[u, 0]), tokens - 1]

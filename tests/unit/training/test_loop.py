@@ -12,6 +12,7 @@ from official.xlnet.configs.experiment import XLNetConfig
 from official.xlnet.errors import DivergedError
 from official.xlnet.training import loop as loop_module
 from official.xlnet.training.loop import Loop
+from official.xlnet.training.pretraining_loop import PretrainingLoop
 
 
 @pytest.fixture
@@ -86,3 +87,10 @@ def test_steps_without_targets_are_counted_and_reported_once(loop):
         assert "no targets" in told(loop, batch, targets=0.0, loss=float("nan"))
     assert loop.steps_without == 6 and not loop.log.history.called
     assert [call.args[0] for call in loop.log.event.call_args_list] == ["steps without targets"]
+
+
+@pytest.mark.parametrize(("targets", "shown"), [(0.0, "no targets"), (7.0, "loss nan")])
+def test_a_bad_step_is_not_shown_as_one_without_targets(targets, shown):
+    loop = types.SimpleNamespace(_baseline=types.SimpleNamespace(loss=5), tokens_per_second=0.0)
+    metrics = {"loss": float("nan"), "targets": targets}
+    assert PretrainingLoop.describe(loop, metrics) == f"{shown} (unigrams 5.000)"

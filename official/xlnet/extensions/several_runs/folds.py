@@ -14,6 +14,7 @@ from official.xlnet.checkpoints.any_format import load_tokenizer
 from official.xlnet.configs.experiment import XLNetConfig
 from official.xlnet.configs.registry import BASELINES, SEVERAL_RUNS, TASKS
 from official.xlnet.data.examples import Example
+from official.xlnet.errors import require_config
 from official.xlnet.extensions.several_runs.runs import Run, several_runs, value_of
 from official.xlnet.training.finetuning import Start
 
@@ -56,9 +57,11 @@ def cross_validate(
     with several_runs("folds", "folds", config, (train, dev), output, start) as runs:
         for k, data in enumerate(folds(train, number, config.training.seed)):
             run = runs.finished[k] if k < len(runs.finished) else None
+            earlier = run.get("folds", number) if run else number
+            require_config(earlier == number, output, f"--folds={earlier}, as before", number)
             runs.data = data
             folder = os.path.join("folds", str(k))
-            finished.append(runs.result(run, folder, copy.deepcopy(config)))
+            finished.append(runs.result(run, folder, copy.deepcopy(config), folds=number))
             if "bag_of_words" not in finished[-1]:
                 finished[-1]["bag_of_words"] = _bag_of_words(output, finished[-1]["metric"], *data)
                 runs.write()

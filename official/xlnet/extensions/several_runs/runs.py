@@ -90,9 +90,9 @@ class Runs:
         run = finished
         if run is None:
             run = {**facts, **self._train(config, directory)}
-            best = max(map(_whole_value, self.finished), default=-math.inf)
+            best = max(map(whole_value, self.finished), default=-math.inf)
             self.finished.append(run)
-            if self.writes and _whole_value(run) > best:
+            if self.writes and whole_value(run) > best:
                 _publish(directory, output)
             self.write()
         if self.writes:
@@ -167,7 +167,8 @@ def value_of(run: Run) -> float:
     return -math.inf if run["metric"] is None else run["metrics"][run["metric"]]
 
 
-def _whole_value(run: Run) -> float:
+def whole_value(run: Run) -> float:
+    """`value_of` a run of full length; minus infinity for a shorter one."""
     return value_of(run) if run.get("share", 1) == 1 else -math.inf
 
 
@@ -204,15 +205,15 @@ def finetune_repeatedly(
     """Fine-tunes a model several times and keeps the one with the best metric on `dev`.
 
     Run k uses the seed `training.seed` + k, for the weights of the head, dropout and the order of
-    examples. The same call resumes an interrupted run; finished runs are not repeated, so
-    `num_runs` can be increased later.
+    examples. The same call resumes an interrupted run; finished runs are not repeated and all
+    count, so `num_runs` can be increased later.
 
     Args:
       config: the experiment configuration; unchanged.
       train: training examples.
       dev: examples for evaluation and checkpoint selection.
       output: model directory of the best run.
-      num_runs: number of runs.
+      num_runs: least number of runs.
       start: what each run starts from.
 
     Returns:
@@ -227,7 +228,7 @@ def finetune_repeatedly(
     """
     with several_runs("runs", "repeated runs", config, (train, dev), output, start) as runs:
         finished: list[Run] = []
-        for number in range(num_runs):
+        for number in range(max(num_runs, len(runs.finished))):
             own = copy.deepcopy(config)
             own.training.seed += number
             known = runs.finished[number] if number < len(runs.finished) else None

@@ -87,6 +87,10 @@ class StackedDepth(ConfiguredLayer):
         """
         return [new_block(name=f"layer_{number}") for number in range(num_layers)]
 
+    def encoded(self, number: int, hidden_states: tf.Tensor) -> tf.Tensor:
+        """Inputs of layer `number`, which counts from 0."""
+        return hidden_states
+
     def call(
         self,
         hidden_states: tf.Tensor,
@@ -97,5 +101,5 @@ class StackedDepth(ConfiguredLayer):
     ) -> DepthOutputs:
         num_steps = tf.fill(sizes(hidden_states)[:2], num_layers)
         for number in range(num_layers):
-            hidden_states = step(number, hidden_states)
+            hidden_states = step(number, self.encoded(number, hidden_states))
         return DepthOutputs(hidden_states, num_steps)

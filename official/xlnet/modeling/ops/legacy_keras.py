@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import inspect
 import sys
+from collections.abc import Iterator
 from typing import Any
 
 import tensorflow as tf
@@ -48,6 +50,17 @@ def require_no_keras_3(where: str, given: Any) -> None:
                 raise ConfigError(
                     f"{where}: expected objects of tf_keras, got {part.__module__}.{name}; {ADVICE}"
                 )
+
+
+@contextlib.contextmanager
+def global_policy(policy: Any) -> Iterator[None]:
+    """Context manager of a global precision policy; None leaves the one that is set."""
+    before = tf_keras.mixed_precision.global_policy()
+    tf_keras.mixed_precision.set_global_policy(policy or before)
+    try:
+        yield
+    finally:
+        tf_keras.mixed_precision.set_global_policy(before)
 
 
 class ConfiguredLayer(tf_keras.layers.Layer):

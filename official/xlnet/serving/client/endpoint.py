@@ -92,10 +92,6 @@ class Endpoint:
         except (KeyError, TypeError, ValueError) as error:  # E.g. a handle of a resource.
             raise self._wrong(f"expected tensors of numbers or text, got type {error}") from None
 
-    def close(self) -> None:
-        """Closes the connection."""
-        self._channel.close()
-
     def _call(self, method: Any, request: Any) -> Any:
         """Sends a request, with retries and exponential backoff on transient errors."""
         request.model_spec.name = self.name

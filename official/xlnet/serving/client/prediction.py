@@ -10,24 +10,11 @@ from typing import Any
 
 import numpy as np
 
-from official.xlnet.configs.registry import INPUTS
-from official.xlnet.configs.task import TaskConfig
 from official.xlnet.data.examples import Example
 from official.xlnet.errors import require_data
 from official.xlnet.serving.client.endpoint import Endpoint
 
 _CONCURRENT_REQUESTS = 4
-
-
-def task_of(input_names: list[str], kind: str | None = None) -> TaskConfig:
-    """Returns the task configuration with which to read input files for a signature.
-
-    Args:
-      input_names: names of the signature's inputs.
-      kind: name of the task. None: inferred from the input names, with a table of text columns
-        (classification) as the fallback; `columns_of_inputs` finds its columns.
-    """
-    return TaskConfig(name=kind or INPUTS.get(tuple(sorted(input_names)), INPUTS[()]))
 
 
 def predict_remotely(

@@ -69,7 +69,7 @@ class TokenClassification(Task):
     def predict(self, example, outputs):
         logits = np.concatenate([output["logits"][output["first"]] for output in outputs])
         tags = [self.labels[best] for best in np.argmax(logits, axis=-1)]
-        probabilities = rounded(np.array([np.max(softmax(each)) for each in logits]))
+        probabilities = rounded(softmax(logits).max(axis=-1))
         return {
             "id": example.id,
             "words": list(example.words),
