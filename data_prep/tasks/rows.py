@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, TypeVar
 
+from official.xlnet.configs.task import TaskConfig
 from official.xlnet.data.examples import Example
 from official.xlnet.data.reading import Reading
 from official.xlnet.errors import require_data
@@ -60,6 +61,39 @@ def text(row: Row, column: str) -> str:
     return _text(row.get(column), column)
 
 
+def renamed(reading: Reading, row: Row, texts: Sequence[str], label: str) -> Row:
+    """Returns a row whose columns that settings name have the names that its task knows.
+
+    Args:
+      reading: says whether labels are read; its settings have `text_columns` and `label_column`.
+      row: the row.
+      texts: names of the texts.
+      label: name of the label.
+
+    Raises:
+      WrongRowError: the row lacks a column that a setting names.
+
+    Example:
+      >>> reading = Reading("a.jsonl", TaskConfig(label_column="gold"))
+      >>> renamed(reading, {"words": ["a"], "gold": ["X"]}, ["words"], "tags")
+      {'words': ['a'], 'gold': ['X'], 'tags': ['X']}
+    """
+    settings = reading.settings
+    columns = dict(zip(texts, settings.text_columns, strict=False))
+    if reading.with_labels and settings.label_column != TaskConfig.label_column:
+        columns[label] = settings.label_column
+    for column in columns.values():
+        if column not in row:
+            raise WrongRowError(f"expected a column {column!r}, got {listed(row)}")
+    return {**row, **{name: row[column] for name, column in columns.items()}}
+
+
+def group_of(row: Row, settings: TaskConfig) -> str:
+    """The value in `task.group_column`, whose rows are held out together; empty without one."""
+    value = row.get(settings.group_column) if settings.group_column else None
+    return "" if value is None else str(value)
+
+
 def class_name(value: Any, column: str) -> str:
     """The name of a class, which may be a number or truth value; 1.0 is 1, as 1 is.
 
@@ -87,7 +121,7 @@ def texts(row: Row, column: str) -> list[str]:
 def number(row: Row, column: str, most: float = MAX_NUMBER) -> float:
     """A finite number from `-most` to `most`."""
     try:
-        value = float(text(row, column))
+        value = float(_text(row.get(column), column, "a number"))
     except ValueError:
         value = math.nan
     if not abs(value) <= most:

@@ -8,6 +8,7 @@ TensorFlow write for a missing value is None.
 from __future__ import annotations
 
 import contextlib
+import decimal
 import enum
 import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -74,6 +75,8 @@ def plain(value: Any) -> Any:
     """
     if isinstance(value, enum.Enum):
         value = value.value
+    if isinstance(value, decimal.Decimal):
+        value = float(value)
     if isinstance(value, np.ndarray | np.generic):
         value = value.tolist()
     if isinstance(value, str):
@@ -101,10 +104,10 @@ def _opened(source: Any, where: str) -> Iterable[Any]:
     if hasattr(source, "iter_rows"):  # Polars.
         return _named(source.columns, source.iter_rows(), where)
     if hasattr(source, "to_batches"):  # Arrow.
-        distinct(source.column_names, where)
+        distinct(source.schema.names, where)
         return (row for batch in source.to_batches() for row in batch.to_pylist())
     if hasattr(source, "column_names") and hasattr(source, "features"):  # HF datasets.
-        return _named_classes(source, source.features or {})
+        return _named_classes(source.with_format(None), source.features or {})
     if hasattr(source, "as_numpy_iterator"):  # tf.data, TFDS.
         return source.as_numpy_iterator()
     if hasattr(source, "tolist"):  # An array or a Series.

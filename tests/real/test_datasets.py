@@ -79,7 +79,8 @@ def test_hf_splits_as_objects(splits):
     found = list(stream_task(split["sentence"], task))
     assert [e.texts for e in found] == [e.texts for e in expected]
     named = [dataclasses.replace(e, label=NAMES[int(e.label)]) for e in expected]
-    for form in (split, split.with_format("numpy"), split.to_iterable_dataset()):
+    formats = [split.with_format(name) for name in ("numpy", "arrow", "pandas", "tensorflow")]
+    for form in (split, *formats, split.to_iterable_dataset()):
         assert read_task(form, task) == (named, {})
         assert [e.texts for e in stream_task(form, task)] == [e.texts for e in expected]
     with pytest.raises(TypeError, match=r"a mapping of splits .train, validation.; pass one"):

@@ -172,6 +172,9 @@ def _split(
     train: list[Example], dev: Rows | None, has_folds: bool, settings: XLNetConfig, max_lost: float
 ) -> tuple[list[Example], list[Example], dict[str, int]]:
     """The training and dev examples, and counts of skipped rows of dev; see `finetune`."""
+    column = settings.task.group_column
+    has_groups = any(getattr(example, "group", "") for example in train)
+    require(not column or has_groups, "task.group_column", "a column of the training data", column)
     if has_folds:
         require(dev is None, "dev", "none with folds, which are parts of train", dev)
         return train, [], {}

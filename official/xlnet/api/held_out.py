@@ -22,7 +22,7 @@ def held_out(
 
     Each class has its share in both parts. Copies of a text stay together; instead, where there
     are any, examples of one group (`task.group_column`), the documents of a query or the questions
-    about a paragraph. The last example of a class stays in training.
+    about a paragraph or passage. The last example of a class stays in training.
 
     Args:
       examples: all labelled examples.
@@ -106,7 +106,7 @@ def _strata(examples: Sequence[Example], seed: int) -> list[list[list[int]]]:
 
 def _group(example: Example) -> tuple[str, object]:
     """Key of examples that stay together: query, paragraph, group, or else the same text."""
-    for name in ("query_id", "context", "group", "texts", "words"):
-        if value := getattr(example, name, None):
+    for name in ("query_id", "context", "passage", "group", "texts", "words"):
+        if any(value := getattr(example, name, "")):
             return name, value
     return "id", id(example)

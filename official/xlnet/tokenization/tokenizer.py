@@ -286,6 +286,12 @@ class Tokenizer:
         self.counts.update(tokens=sum(map(len, rows)), unknown_tokens=num_unknown)
         return rows
 
+    def blank_characters(self, characters: str) -> list[str]:
+        """Returns those that the normalizer of the vocabulary removes or makes a space."""
+        normalized = self._processor.normalize([f"a{c}a" for c in characters])
+        pairs = zip(characters, normalized, strict=True)
+        return [c for c, text in pairs if text.replace(WORD_START, "") == "aa"]
+
     def encode_with_offsets(self, text: str) -> tuple[list[int], list[tuple[int, int]]]:
         """Tokenizes a text and returns the character offsets of each token.
 

@@ -13,6 +13,7 @@ from official.xlnet.api.held_out import folds, held_out
 from official.xlnet.configs.task import TaskConfig
 from official.xlnet.data.examples import TextExample
 from official.xlnet.errors import DataError
+from official.xlnet.tasks.multiple_choice import ChoiceExample
 from official.xlnet.tasks.multitask import MultitaskConfig
 from official.xlnet.tasks.question_answering import QuestionExample
 from official.xlnet.tasks.ranking import RankingExample
@@ -135,6 +136,57 @@ def test_wrong_rows_are_named(kind, rows, error, message):
         read_task(rows, TaskConfig(name=kind))
 
 
+COLUMNS = {
+    "classification": {"text": "a b", "label": "x"},
+    "multiple_choice": {"text": "a b", "choices": ["c", "d"], "label": 1},
+    "token_classification": {"words": ["a", "b"], "tags": ["O", "X"]},
+    "ranking": {"query": "a", "document": "b", "relevance": 2},
+}
+
+
+@pytest.mark.parametrize("kind", COLUMNS)
+def test_columns_that_settings_name_are_read_and_none_else(kind):
+    """Beside columns with the usual names; a name that no row has is an error."""
+    row = COLUMNS[kind]
+    label = list(row)[-1]
+    texts = [name for name in row if name not in (label, "choices")]
+    others = {name: ["-"] * len(x) if isinstance(x, list) else 0 for name, x in row.items()}
+    others |= {name: "-" for name in texts if isinstance(row[name], str)}
+    renamed = {f"own_{name}" if name in (*texts, label) else name: x for name, x in row.items()}
+    settings = {
+        "text_columns": tuple(f"own_{name}" for name in texts),
+        "label_column": f"own_{label}",
+    }
+    rows = [{**others, **renamed}]
+    expected = read_task([row], TaskConfig(name=kind))[0]
+    assert read_task(rows, TaskConfig(name=kind, **settings))[0] == expected
+    for wrong in ({"text_columns": ("typo",)}, {"label_column": "typo"}):
+        with pytest.raises(DataError, match="expected a column 'typo', got"):
+            read_task(rows, TaskConfig(name=kind, **settings | wrong))
+
+
+def test_texts_of_a_choice():
+    """By the names of the inputs of its exported model, too; others are not left out unsaid."""
+    choices = {"choices": ["c", "d"], "label": 1}
+    for texts in ({"texts": ["a", "b"]}, {"passage": "a", "question": "b"}):
+        ((example,), _) = read_task([{**texts, **choices}], TaskConfig(name="multiple_choice"))
+        assert example.texts == ("a", "b")
+        assert example.inputs(()) == {"passage": "a", "question": "b", "choices": ["c", "d"]}
+    assert read_task([choices], TaskConfig(name="multiple_choice"))[0][0].texts == ("",)
+    with pytest.raises(DataError, match="a column texts, or text, passage, question, got"):
+        read_task([{"prompt": "a", **choices}], TaskConfig(name="multiple_choice"))
+    with pytest.raises(DataError, match="expected a passage and a question"):
+        ChoiceExample("1", ("a", "b", "c"), ("d", "e")).inputs(())
+
+
+def test_flags_of_two_classes_are_no_names():
+    task = TaskConfig(name="multi_label")
+    for rows in ([("a", [1, 0]), ("b", [0, 1])], [("a", [True, False])] * 2):
+        with pytest.raises(DataError, match=r"expected .*names of classes.*got 0 or 1 for each"):
+            read_task(rows, task)
+    assert read_task([("a", [1, 0]), ("b", [0])], task)[0][1].label == ("0",)
+
+
 def test_trained_data_sets_of_multitask_may_have_names_of_splits():
     task = MultitaskConfig(name="multitask", subtasks=("dev", "test"))
     assert [name for name, *_ in task.files({"test": [], "dev": []})] == ["test", "dev"]
@@ -154,21 +206,24 @@ def test_a_tenth_is_held_out():
 def test_what_belongs_together_is_held_out_together():
     ranking = [RankingExample(f"d{n}", f"q{n % 11}", "q", "d", 1.0) for n in range(53)]
     questions = [QuestionExample(str(n), "q", f"paragraph {n % 11}") for n in range(53)]
-    for rows, key in ((ranking, "query_id"), (questions, "context")):
+    choices = [ChoiceExample(str(n), (f"p {n % 11}", f"q {n}"), ("a",), 0, "m") for n in range(53)]
+    for rows, key in ((ranking, "query_id"), (questions, "context"), (choices, "texts")):
         train, dev = held_out(rows, seed=1)
-        groups = [{getattr(row, key) for row in part} for part in (train, dev)]
+        values = [[getattr(row, key) for row in part] for part in (train, dev)]
+        groups = [{x[0] if key == "texts" else x for x in part} for part in values]
         assert len(groups[1]) == 1 and not groups[0] & groups[1]
 
 
-@pytest.mark.parametrize("kind", ["texts", "words", "group"])
+@pytest.mark.parametrize("kind", ["texts", "words", "group", "group of words"])
 def test_copies_or_groups_are_on_one_side(kind):
     """So the held-out part does not tell what the model has seen; a common text joins no groups."""
     rng = random.Random(7)
     rows: list = []
     for n in range(131):
         text, group = f"text {rng.randrange(31)}", ""
-        if kind == "words":
-            rows.append(TaggedExample(str(n), (text, "b"), ("O", rng.choice("XY"))))
+        if kind.endswith("words"):
+            group = f"patient {rng.randrange(17)}" if kind != "words" else ""
+            rows.append(TaggedExample(str(n), (text, "b"), ("O", rng.choice("XY")), group))
             continue
         if kind == "group":
             text, group = rng.choice(["normal", text]), f"patient {rng.randrange(17)}"
@@ -176,7 +231,7 @@ def test_copies_or_groups_are_on_one_side(kind):
     splits = [held_out(rows, seed=2, share=0.2), *folds(rows, 3, seed=2)]
     for train, dev in splits:
         assert len(dev) > 5 and len(train) + len(dev) == len(rows)
-        sides = [{getattr(row, kind) for row in part} for part in (train, dev)]
+        sides = [{getattr(row, kind.split()[0]) for row in part} for part in (train, dev)]
         assert not sides[0] & sides[1]
     assert sorted(row.id for _, dev in splits[1:] for row in dev) == sorted(row.id for row in rows)
     with pytest.raises(DataError, match=r"folds: expected at most \d+, the number of groups"):

@@ -115,6 +115,9 @@ def test_what_data_sets_write_for_a_missing_label_is_refused(labels, hidden):
         return
     with pytest.raises(DataError, match=f"expected classes, got {hidden} beside .* missing label"):
         TASKS["classification"].complete(config, examples)
+    several = config_of("multitask")
+    with pytest.raises(DataError, match=f"expected classes, got {hidden} beside .* missing label"):
+        TASKS["multitask"].complete(several, [EXAMPLES["multitask"](label) for label in labels])
     config.task.labels = tuple(labels)  # Unless it is meant.
     TASKS["classification"].complete(config, examples)
 
@@ -156,6 +159,15 @@ def test_tags_without_a_scheme(tagging):
     # ORG, EVENT, person-other, org-other, BIRD; ORG (shorter), EVENT, person-other (longer), BIRD.
     expected = {"recall": 1 / 5, "precision": 1 / 4, "f1": 2 / 9, "word_accuracy": 6 / 9}
     assert found == pytest.approx(expected)
+
+
+def test_tags_are_evaluated_by_what_they_say(tagging):
+    tagging.labels = ("B-caf\u00e9", "O", "1")
+    tags = ("B-cafe\u0301", "O ", "1.0")
+    found = tagging.evaluate(
+        [TaggedExample("1", ("a", "b", "c"), tags)], [{"tags": tagging.labels}]
+    )
+    assert found["f1"] == found["word_accuracy"] == 1.0
 
 
 @pytest.mark.parametrize(

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 from data_prep.tasks.columns import Columns, columns_of
-from data_prep.tasks.rows import Row, WrongRowError, class_name, number, text, usable
+from data_prep.tasks.rows import Row, WrongRowError, class_name, group_of, number, text, usable
 from data_prep.tasks.table import read_rows
 from official.xlnet.configs.task import TaskConfig
 from official.xlnet.data.examples import Label, TextExample
@@ -52,6 +52,7 @@ def read_texts(reading: Reading) -> Iterator[TextExample]:
             names |= {name: value for name, value in row.items() if names.get(name) is None}
     columns: Columns | None = None
     kinds: set[type] = set()  # Of labels in rows of Python.
+    found: set[frozenset[str]] = set()  # Labels of `multi_label`.
 
     def example_of(row: Row, number: int) -> TextExample:
         nonlocal columns
@@ -62,17 +63,21 @@ def read_texts(reading: Reading) -> Iterator[TextExample]:
             )
         columns = columns or columns_of(reading, names or row)
         row_id = row.get(columns.id) if columns.id else None
-        group = row.get(settings.group_column) if settings.group_column else None
         label = row.get(columns.label)
         kinds.update(map(type, label if isinstance(label, list) else [label]))
+        read = read_label(row, columns.label, settings) if reading.with_labels else None
+        found.add(frozenset(read if isinstance(read, tuple) else ()))
         return TextExample(
             id=str(number) if row_id in (None, "") else text(row, columns.id or ""),
             texts=tuple(text(row, column) for column in columns.texts),
-            label=read_label(row, columns.label, settings) if reading.with_labels else None,
-            group="" if group is None else str(group),
+            label=read,
+            group=group_of(row, settings),
         )
 
     yield from usable(reading, rows, example_of)
+    if len(found) == 1 and not settings.labels:  # Multi-hot over two classes, as [0, 1].
+        is_named = all(len(names) < 2 or not names <= _FLAGS for names in found)
+        require_data(is_named, reading.path, "names of classes", "0 or 1 for each class")
     if reading.rows is not None and reading.with_labels and settings.name != "regression":
         settings.label_type = type_of_labels(kinds - {type(None)})
 
@@ -152,5 +157,7 @@ def read_label(row: Row, column: str, settings: TaskConfig) -> Label:
                 f"{shown(value)}"
             )
         return names
+    if settings.name == "regression" and not isinstance(value, str):
+        return number(row, column)
     name = class_name(value, column)
     return number(row, column) if settings.name == "regression" else name

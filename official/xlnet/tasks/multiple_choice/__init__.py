@@ -8,6 +8,7 @@ from official.xlnet.configs.base import register_settings
 from official.xlnet.configs.task import TaskConfig
 from official.xlnet.configs.validation import Range
 from official.xlnet.data.examples import Example
+from official.xlnet.errors import require_data
 
 DATASETS = {name: {"name": "multiple_choice", "num_choices": 4} for name in ("race", "swag")}
 INPUTS = ("passage", "question", "choices")
@@ -43,6 +44,12 @@ class ChoiceExample(Example):
     label: int | None = None
     group: str = ""
 
+    @property
+    def passage(self) -> str:
+        """The first text, which several questions may share."""
+        return self.texts[0]
+
     def inputs(self, names):
+        require_data(len(self.texts) <= 2, self.id, "a passage and a question", self.texts)
         passage, question = (*self.texts, "")[:2]
         return {"passage": passage, "question": question, "choices": list(self.choices)}

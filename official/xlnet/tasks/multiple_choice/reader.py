@@ -6,12 +6,13 @@ choice.
 
 from __future__ import annotations
 
+import itertools
 import os
 import re
 from collections.abc import Iterator
 from typing import Any
 
-from data_prep.tasks.rows import Row, WrongRowError, listed, text, texts, usable
+from data_prep.tasks.rows import Row, WrongRowError, listed, renamed, text, texts, usable
 from data_prep.tasks.table import read_rows
 from official.xlnet.data.reading import Reading, register_reader
 from official.xlnet.errors import DataError, require_data
@@ -20,6 +21,7 @@ from official.xlnet.files.schema import conform, shown
 from official.xlnet.tasks.multiple_choice import ChoiceExample
 
 _LETTERS = "ABCDEFGH"  # Answers of RACE.
+_TEXTS = ("text", "passage", "question")
 _ENDING = re.compile(r"ending[0-9]{1,3}")
 
 
@@ -89,12 +91,19 @@ def read_choices(reading: Reading) -> Iterator[ChoiceExample]:
     Raises:
       DataError: a column is missing, or a row is invalid in strict mode.
     """
+    own_texts = reading.settings.text_columns
 
     def example_of(row: Row, number: int) -> ChoiceExample:
+        row = renamed(reading, row, own_texts, "label")
         if "choices" in row:
-            passage = (
-                texts(row, "texts") if row.get("texts") else [text({"text": "", **row}, "text")]
-            )
+            known = ["texts"] if row.get("texts") else [name for name in _TEXTS if row.get(name)]
+            names = own_texts or known
+            if not (names or row.keys() <= {*_TEXTS, "texts", "choices", "label", "id"}):
+                raise WrongRowError(
+                    f"expected a column texts, or {', '.join(_TEXTS)}, got {listed(row)}"
+                )
+            columns = (texts(row, n) if isinstance(row[n], list) else [text(row, n)] for n in names)
+            passage = list(itertools.chain(*columns)) or [""]
             choices = texts(row, "choices")
         elif "ending0" in row and "sent1" in row:
             endings = sorted(filter(_ENDING.fullmatch, row), key=lambda c: int(c[len("ending") :]))

@@ -113,13 +113,15 @@ class MultitaskConfig(AnswerModuleConfig, CandidatesConfig):
         own = self.columns_of(name)
         known = DATASETS.get(name)
         if known is None:
-            kinds = {name: "regression" for name in self.regressions}
-            kinds |= {name: "ranking" for name in self.rankings}
+            kinds = dict.fromkeys(self.regressions, "regression")
+            if name in self.rankings:
+                return TaskConfig(name="ranking", columns=self.columns)
             return TaskConfig(
                 name=kinds.get(name, "classification"),
                 columns=self.columns,
                 text_columns=own or of_all,
                 label_column=self.label_column,
+                group_column=self.group_column,
             )
         require_data(
             known["name"] in ("classification", "regression", "ranking"),

@@ -9,7 +9,7 @@ from official.xlnet.configs.registry import TASKS
 from official.xlnet.data.examples import TextExample
 from official.xlnet.errors import require_data
 from official.xlnet.tasks.batching import Unit
-from official.xlnet.tasks.labels import check_forms, in_order, target_of
+from official.xlnet.tasks.labels import check_forms, check_hidden, in_order, target_of
 from official.xlnet.tasks.task import Task, in_groups, register_task
 
 _JOINING = 2  # Random stream of the examples that form a unit; rankings use [seed, 1, epoch].
@@ -58,6 +58,7 @@ class MultiTask(Task):
                 targets[name] = target_of([example.label for example in own], where)
             else:
                 check_forms(found, where)
+                check_hidden(found)
                 labels += [f"{name}/{label}" for label in in_order(found)]
         config.task.labels = tuple(labels)
         if not config.task.target_means:

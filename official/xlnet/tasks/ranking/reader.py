@@ -15,7 +15,16 @@ from __future__ import annotations
 import os
 from collections.abc import Collection, Iterator
 
-from data_prep.tasks.rows import MAX_NUMBER, Row, WrongRowError, listed, number, text, usable
+from data_prep.tasks.rows import (
+    MAX_NUMBER,
+    Row,
+    WrongRowError,
+    listed,
+    number,
+    renamed,
+    text,
+    usable,
+)
 from data_prep.tasks.table import read_rows
 from official.xlnet.data.reading import Reading, register_reader
 from official.xlnet.errors import DataError, require_data
@@ -43,6 +52,7 @@ def read_ranking(reading: Reading) -> Iterator[RankingExample]:
     """
 
     def example_of(row: Row, line: int) -> RankingExample:
+        row = renamed(reading, row, ["query", "document"], "relevance")
         if {"question", "sentence"} <= row.keys():
             row = {"query": row["question"], "document": row["sentence"], **row}
             if "label" in row and "relevance" not in row and reading.with_labels:

@@ -34,12 +34,14 @@ class TaggedExample(Example):
     Attributes:
       words: the words of the sentence.
       tags: one tag per word.
+      group: examples of one group are held out together.
     """
 
     label_field = "tags"
 
     words: tuple[str, ...]
     tags: tuple[str, ...] | None = None
+    group: str = ""
 
     def inputs(self, names):
         return {names[0]: " ".join(self.words)}

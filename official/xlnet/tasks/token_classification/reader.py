@@ -12,7 +12,15 @@ import itertools
 import re
 from collections.abc import Iterator
 
-from data_prep.tasks.rows import Row, WrongRowError, class_name, texts, usable
+from data_prep.tasks.rows import (
+    Row,
+    WrongRowError,
+    class_name,
+    group_of,
+    renamed,
+    texts,
+    usable,
+)
 from data_prep.tasks.table import is_table, read_rows
 from official.xlnet.data.reading import Reading, register_reader
 from official.xlnet.errors import DataError, require_data
@@ -86,8 +94,9 @@ def read_conll(reading: Reading) -> Iterator[TaggedExample]:
 
 def _tagged(reading: Reading, row: Row, number: int) -> TaggedExample:
     """The example of a row of a table."""
+    row = renamed(reading, row, ["words"], "tags")
     word_column = next((name for name in ("words", "tokens") if name in row), "words")
-    known = (reading.settings.label_column, "tags", "ner_tags", "labels")
+    known = ("tags", "ner_tags", "labels", "label")
     tag_column = next((name for name in known if name in row), "tags")
     words = tuple(texts(row, word_column))
     tags = None
@@ -100,7 +109,8 @@ def _tagged(reading: Reading, row: Row, number: int) -> TaggedExample:
         if len(tags) != len(words):
             raise WrongRowError(f"expected a tag for each of {len(words)} words, got {len(tags)}")
     row_id = row.get("id")
-    return TaggedExample(str(number if row_id in (None, "") else row_id), words, tags)
+    name = str(number if row_id in (None, "") else row_id)
+    return TaggedExample(name, words, tags, group_of(row, reading.settings))
 
 
 def _fields(line: str) -> list[str]:

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+import itertools
 import re
 from collections.abc import Iterable
 
 import numpy as np
+from absl import logging
 
 from official.xlnet.checkpoints.convert.head_format import HeadFormat, dense
 from official.xlnet.configs.registry import FORMATS
 from official.xlnet.errors import DataError, require_data
 from official.xlnet.tasks.batching import Unit
-from official.xlnet.tasks.labels import complete_labels, label_index, rounded, softmax
+from official.xlnet.tasks.labels import complete_labels, label_index, meaning, rounded, softmax
 from official.xlnet.tasks.reports import draw_confusion
 from official.xlnet.tasks.task import Task, register_task
 from official.xlnet.tasks.token_classification.windows import MARKS, windows_of
@@ -37,6 +39,11 @@ class TokenClassification(Task):
     def complete(cls, config, examples):
         tags = (tag for example in examples for tag in example.tags or ())
         config.task.labels = complete_labels(config, tags)
+        if all(label.isdecimal() for label in config.task.labels):
+            logging.warning(
+                "the tags are numbers: equal neighbors are one entity, also those of 0; write "
+                "their names, such as B-PER and O"
+            )
 
     def read(self, examples):
         length, labels = self.config.task.max_length, self.labels
@@ -111,7 +118,10 @@ class TokenClassification(Task):
 
     def _tags(self, examples, predictions):
         """Tags of the examples and the predictions: as they are, and in the letters of BIOES."""
-        true = [list(example.tags) for example in examples]
+        spelled = {meaning(label): label for label in self.labels}
+        spelled = {tag: spelled.get(meaning(tag), tag) for e in examples for tag in e.tags}
+        spelled |= {label: label for label in self.labels}
+        true = [[spelled[tag] for tag in example.tags] for example in examples]
         predicted = [prediction["tags"] for prediction in predictions]
         letters = {tag for tags in (*true, *predicted) for tag in tags} <= _LETTERS
         as_known = [[entity_tags(tags, letters) for tags in each] for each in (true, predicted)]
@@ -119,9 +129,9 @@ class TokenClassification(Task):
 
     def draw(self, axes, examples, predictions):
         """Plots the confusion matrix of tags."""
-        true = [tag for example in examples for tag in example.tags]
-        predicted = [tag for prediction in predictions for tag in prediction["tags"]]
-        draw_confusion(axes, list(self.labels), true, predicted)
+        (true, predicted), _ = self._tags(examples, predictions)
+        every = (list(itertools.chain(*tags)) for tags in (true, predicted))
+        draw_confusion(axes, list(self.labels), *every)
 
 
 def entity_tags(tags: Iterable[str], only_letters: bool = False) -> list[str]:

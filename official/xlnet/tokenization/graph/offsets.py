@@ -13,6 +13,7 @@ The result equals `Tokenizer.encode_with_offsets`.
 
 from __future__ import annotations
 
+import itertools
 import sys
 
 import numpy as np
@@ -21,7 +22,7 @@ import tensorflow_text
 
 from official.xlnet.errors import require_data
 from official.xlnet.files.schema import shown
-from official.xlnet.tokenization.graph.characters import PagedTable, whitespace
+from official.xlnet.tokenization.graph.characters import PagedTable, character_blocks, whitespace
 from official.xlnet.tokenization.graph.tokenizer import GraphTokenizer
 from official.xlnet.tokenization.special_tokens import UNK_ID
 from official.xlnet.tokenization.tokenizer import WORD_START, Tokenizer
@@ -60,6 +61,10 @@ class OffsetTokenizer(tf.Module):
         self._keeps_whitespace = tokenizer.keep_whitespace
         is_space[[*map(ord, whitespace())]] = not tokenizer.keep_whitespace
         self._is_space = PagedTable(is_space)
+        blanks = tokenizer.blank_characters("".join(itertools.chain(*character_blocks()[1])))
+        is_blank = np.zeros(sys.maxunicode + 1, np.int32)
+        is_blank[[*map(ord, blanks)]] = 1
+        self._is_blank = PagedTable(is_blank)
 
     def __call__(self, text: tf.Tensor) -> tuple[tf.RaggedTensor, tf.RaggedTensor, tf.RaggedTensor]:
         """Tokenizes texts.
@@ -159,8 +164,6 @@ class OffsetTokenizer(tf.Module):
             return tf.searchsorted(point_key, key, out_type=tf.int64) - base
 
         begin, end = character(begin), character(end)
-        at_begin = tf.gather(tf.concat([points.values, [0]], 0), base + begin)
-        begin += tf.cast((at_begin == _SPACE) & (end > begin), tf.int64)
         is_unknown = piece_ids.values == UNK_ID
         number = tf.cumsum(tf.cast(is_unknown, tf.int32), exclusive=True)
         piece_length = tf.where(
@@ -168,6 +171,13 @@ class OffsetTokenizer(tf.Module):
             tf.gather(tf.concat([unknown, [0]], 0), tf.minimum(number, tf.size(unknown))),
             tf.gather(self._visible, piece_ids.values),
         )
+        # A piece begins at its first character that normalization does not remove or make a space,
+        # which may end with another piece (`ﬁ`).
+        visible = tf.where(self._is_blank(points.values) == 0)[:, 0]
+        following = tf.searchsorted(visible, base + begin, out_type=tf.int64)
+        first_visible = tf.gather(tf.concat([visible, [_ROW]], 0), following) - base
+        begin = tf.where(piece_length > 0, first_visible, begin)
+        end = tf.maximum(end, begin + 1)
         piece_start = _place(piece_ids, piece_length)
         piece_key = piece_row * _ROW + tf.cast(piece_start, tf.int64)
 
