@@ -27,7 +27,8 @@ from tests.helpers.wrong_input import digest, full_disk, refused, run, strict_js
 
 # Lines that a verb may say when all goes well.
 SAID = re.compile(
-    r"^training on [\d,]+ characters: |^[\d.]+ M parameters, |^step \d+/\d+  loss "
+    r"^training on [\d,]+ characters: |^this CPU has |tokens$"
+    r"|^(train|dev|classes|lengths|settings) |^[\d.]+ M parameters, |^step \d+/\d+  loss "
     r"|: texts are read from |^[\d,]+/[\d,]+ texts|^learning rate |: model [\d.]+, bag of words "
     r"|^[IW]0000 .*\.cc:\d+\] |^WARNING: All log messages before absl::InitializeLog"  # TensorFlow.
 )
@@ -36,7 +37,7 @@ VERBS = {
     "vocab": 'vocab|--input="TEXT"|--size=150|--output=OUT',
     "extend": 'vocab|--extend=LANGUAGE|--input="TEXT"|--size=+9|--output=OUT',
     "prepare": 'prepare|--input="TEXT"|--vocab=VOCAB|--config=CONFIG|--output=OUT|--num_workers=1',
-    "pretrain": "pretrain|--config=CONFIG|--data=DATA|--model_dir=OUT",
+    "pretrain": 'pretrain|--config=CONFIG|--data="DATA"|--model_dir=OUT',
     "evaluate": "evaluate|--model=LANGUAGE|--data=DATA",
     "score": "score|--model=LANGUAGE|--text=the water",
     "generate": "generate|--model=LANGUAGE|--text=the|--num_tokens=2",

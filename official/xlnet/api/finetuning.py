@@ -306,6 +306,6 @@ def _line(task: Task, metrics: Mapping[str, Any], baselines: dict[str, Any] | No
         return f"{line} (no bag of words to compare with in {task.config.task.name})"
     linear, majority = (baselines[key][name] for key in ("bag_of_words", "majority"))
     line += f", bag of words {linear:.4f}, majority class or mean {majority:.4f}"
-    if metrics[name] < linear:
+    if round(metrics[name], 4) < round(linear, 4):
         line += "; the model is behind the bag of words"
     return line

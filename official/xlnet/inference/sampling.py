@@ -21,7 +21,8 @@ class Sampling:
       top_k: only the k most probable tokens are drawn; 0: all.
       top_p: only the most probable tokens are drawn, as few as together have at least this
         probability; 1: all. The most probable token always remains.
-      seed: of the draws. What a text gets does not depend on the others beside it.
+      seed: of the draws. What a text gets depends on its place in the list, and not on
+        the texts in the other places.
     """
 
     temperature: float = 1.0

@@ -67,7 +67,7 @@ def pretrain(
     Returns:
       A dictionary with
         step: the last step.
-        loss: mean training loss over the last 100 steps with targets, in nats per target.
+        loss: mean training loss over the last 100 steps, in nats per target.
         tokens_per_second: throughput over the recent steps, excluding the first execution.
         steps_without_targets: steps of this call without any target, which have no loss and change
           no weight.
@@ -112,13 +112,15 @@ def pretrain(
         lost_workers(distribution),
     ):
         loop.train(inputs, init_from)
-        losses = [line["loss"] for line in read_history(model_dir)]
-        if not losses:
+        history = read_history(model_dir)
+        if not history:
             where = ", ".join(paths)
             raise DataError(f"{where}: expected windows with targets, got no target in any step")
+        first = history[-1]["step"] - _FINAL_STEPS  # A line may be of several steps.
+        losses = [line["loss"] for line in history if line["step"] > first]
         return {
             "step": loop.step,
-            "loss": float(np.mean(losses[-_FINAL_STEPS:])),
+            "loss": float(np.mean(losses)),
             "tokens_per_second": loop.tokens_per_second,
             "steps_without_targets": loop.steps_without,
         }

@@ -22,6 +22,7 @@ from official.xlnet.training import run_health
 from official.xlnet.training.loop import Loop
 from official.xlnet.training.run_data import RunData
 
+_FROZEN = ("freeze_embeddings", "freeze_layers", "freeze_network")
 _START_WINDOWS = 1000  # Read when a run starts; takes about a second.
 
 
@@ -57,7 +58,7 @@ class PretrainingLoop(Loop):
 
     def settings_to_keep(self, saved: XLNetConfig) -> dict[str, Any]:
         sections = {name: getattr(saved, name).as_dict() for name in ("model", "data", "objective")}
-        return {**sections, "training": ("seed",)}
+        return {**sections, "training": ("seed", *_FROZEN)}
 
     def begin(self) -> None:
         """Logs the plan of the run, and warnings about unusual settings."""

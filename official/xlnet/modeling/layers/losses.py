@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import tensorflow as tf
-import tf_keras
 
 
 def cross_entropy_sum(logits_BPV: tf.Tensor, labels_BP: tf.Tensor, mask_BP: tf.Tensor) -> tf.Tensor:
@@ -28,13 +27,15 @@ def label_cross_entropy(logits_UC: tf.Tensor, label_U: tf.Tensor, smoothing: flo
 
     Args:
       logits_UC: float32 [U, C].
-      label_U: int [U], in [0, C).
+      label_U: int [U], in [0, C); another label is an error, or not a number on a device.
       smoothing: ε, in [0, 1).
 
     Returns:
       float32 [U].
     """
-    label_UC = tf.one_hot(tf.cast(label_U, tf.int32), logits_UC.shape[-1])
-    return tf_keras.losses.categorical_crossentropy(
-        label_UC, logits_UC, from_logits=True, label_smoothing=smoothing
-    )
+    label_U = tf.cast(label_U, tf.int32)
+    loss_U = tf.nn.sparse_softmax_cross_entropy_with_logits(label_U, logits_UC)
+    if not smoothing:
+        return loss_U
+    mean_U = -tf.reduce_mean(tf.nn.log_softmax(logits_UC), axis=-1)
+    return (1 - smoothing) * loss_U + smoothing * mean_U

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import copy
 import inspect
 from typing import Any
@@ -134,20 +135,28 @@ class XLNetClassifier(EncoderWithHead):
 
 
 def _measures_probabilities(metric: Any) -> bool:
-    """Whether a metric is a cross-entropy or an accuracy of probabilities."""
+    """Whether a metric is a cross-entropy of probabilities, or has thresholds from 0 to 1."""
     if isinstance(metric, str):
-        return "crossentropy" in metric or metric == "ce"
-    if isinstance(metric, tf_keras.metrics.BinaryAccuracy):
-        return metric.get_config()["threshold"] == 0.5
-    if isinstance(metric, tf_keras.metrics.Metric):
-        return metric.get_config().get("from_logits") is False
-    return metric is tf_keras.metrics.binary_accuracy or _takes_probabilities(metric)
+        if "crossentropy" in metric or metric == "ce":
+            return True
+        with contextlib.suppress(ValueError):  # `accuracy` is none until labels are known.
+            return _measures_probabilities(tf_keras.metrics.get(metric))
+    if not isinstance(metric, tf_keras.metrics.Metric):
+        return metric is tf_keras.metrics.binary_accuracy or _takes_probabilities(metric)
+    config = metric.get_config()
+    if not config.get("from_logits", "num_thresholds" not in config):
+        return True
+    thresholds = tf.nest.flatten([config.get("thresholds", ()), config.get("threshold", ())])
+    is_default = config.get("thresholds", 0) is None and config.get("top_k") is None
+    return is_default or any(x is not None and 0 < x < 1 for x in thresholds)
 
 
 def _takes_probabilities(loss: Any) -> bool:
     """Whether a loss, its name or its function has `from_logits`, and it is False."""
     if isinstance(loss, str):
         loss = tf_keras.losses.get(loss)
+    if loss is tf_keras.losses.kl_divergence or isinstance(loss, tf_keras.losses.KLDivergence):
+        return True
     if isinstance(loss, tf_keras.losses.Loss):
         return loss.get_config().get("from_logits") is False
     if not callable(loss):

@@ -192,7 +192,8 @@ class XLNetTaskModel(EncoderWithHead, TrainableModel):
         """`step` on the batch without the columns that are padding in every row."""
         length = batch["token_ids"].shape[2]
         lengths = bucket_lengths(length, 1 if self.with_memory else self.config.task.num_buckets)
-        needed = tf.reduce_max(tf.reduce_sum(tf.cast(~batch["is_padding"], tf.int32), axis=2))
+        from_end_T = tf.range(length, 0, -1)
+        needed = tf.reduce_max(tf.where(batch["is_padding"], 0, from_end_T))
 
         def cut_to(kept):
             return lambda: step(
@@ -233,9 +234,8 @@ def _labelled(data: Any) -> Features:
     features = _features(features)
     if labels is not None:
         features.update(labels if isinstance(labels, dict) else {"label": labels})
-    if weight is None:
-        weight = features.get("weight", tf.ones_like(features["token_ids"][:, 0, 0]))
-    return Features(features, weight=tf.cast(weight, tf.float32))
+    own = tf.cast(features.get("weight", tf.ones_like(features["token_ids"][:, 0, 0])), tf.float32)
+    return Features(features, weight=own if weight is None else own * tf.cast(weight, tf.float32))
 
 
 def bucket_lengths(length: int, number: int) -> list[int]:

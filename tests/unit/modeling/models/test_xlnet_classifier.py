@@ -112,6 +112,8 @@ def test_control_flow_of_a_subclass_is_converted_to_a_graph():
         LOSSES.categorical_crossentropy,
         [LOSSES.CategoricalCrossentropy()],
         functools.partial(LOSSES.binary_crossentropy, from_logits=False),
+        "kl_divergence",
+        LOSSES.KLDivergence(),
     ],
 )
 def test_a_loss_of_probabilities_is_refused(loss):
@@ -140,6 +142,9 @@ def test_accuracy_of_binary_probabilities_is_refused(num_classes):
         METRICS.binary_accuracy,
         METRICS.CategoricalCrossentropy(),
         LOSSES.binary_crossentropy,
+        *("AUC", "Precision"),
+        *(METRICS.Recall(), METRICS.TruePositives(), METRICS.Precision(thresholds=[0, 0.7])),
+        *(METRICS.F1Score(threshold=0.5), METRICS.BinaryIoU(), METRICS.SensitivityAtSpecificity(1)),
     ],
 )
 def test_a_metric_of_probabilities_is_refused(metric):
@@ -148,6 +153,8 @@ def test_a_metric_of_probabilities_is_refused(metric):
         model.compile("adam", loss, [["mae", metric]])
     of_logits = METRICS.CategoricalCrossentropy(from_logits=True)
     model.compile("adam", loss, ["mae", of_logits, METRICS.Mean(), lambda y, x: x])
+    of_logits = [METRICS.AUC(from_logits=True), METRICS.Recall(0.0), METRICS.Precision(top_k=1)]
+    model.compile("adam", loss, ["accuracy", *of_logits, METRICS.F1Score(), "cosine_similarity"])
 
 
 def test_any_other_loss_is_taken():

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 import tensorflow as tf
+import tf_keras
 
 from official.xlnet.modeling.heads.sequence_summary import SequenceSummary
 from official.xlnet.modeling.models.xlnet_task_model import XLNetTaskModel
@@ -267,3 +268,39 @@ def test_a_step_minimizes_the_sum_of_both_losses(slices):
     before = values(tuned)
     np.testing.assert_allclose(model.train_step(batch)["loss"], wanted, rtol=1e-4)
     assert_all_differ(before, tuned)
+
+
+@pytest.mark.parametrize("summary", ["last", "mean"])
+def test_padding_may_be_on_the_right_also_in_a_step(summary):
+    """All buckets cut padding alone, wherever it is."""
+    tokens, padding, model = 29, 13, model_of(num_buckets=3, summary=summary)
+    left = batch_of(1, tokens)
+    left["is_padding"] = np.broadcast_to(np.arange(tokens) < padding, (U, 1, tokens))
+    right = {name: np.roll(left[name], -padding, axis=2) for name in FEATURES}
+    losses = []
+    for batch in (left, left | right):
+        model.compile(tf_keras.optimizers.SGD(0.0))
+        losses += [model.train_step(batch)["loss"], weighted_loss(model, batch)]
+        model.reset_metrics()
+    np.testing.assert_allclose(losses, losses[0], rtol=1e-5)
+
+
+@pytest.mark.parametrize("label", [-1, C])
+@pytest.mark.parametrize("smoothing", [0.0, 0.1])
+def test_a_label_that_is_no_class_is_no_example_without_loss(label, smoothing):
+    batch, model = batch_of(1, 23), model_of(label_smoothing=smoothing)
+    batch["label"][0] = label
+    for step in (model.train_step, model.test_step):
+        try:
+            assert np.isnan(step(batch)["loss"])
+        except tf.errors.InvalidArgumentError as error:
+            assert "label" in str(error)
+
+
+def test_weights_of_examples_and_of_keras_are_multiplied():
+    batch, model = batch_of(1, 23), model_of()
+    features = {name: batch[name] for name in (*FEATURES, "weight")}
+    shares = np.array([3, 1, 0.25, 2], np.float32)
+    found = model.evaluate(features, batch["label"], sample_weight=shares, verbose=0)
+    log_p = tf.nn.log_softmax(model(batch)["logits"]).numpy()[np.arange(U), batch["label"]]
+    assert found == pytest.approx(-np.average(log_p, weights=WEIGHT * shares), rel=1e-5)
