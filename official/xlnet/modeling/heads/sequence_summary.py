@@ -16,7 +16,7 @@ class SequenceSummary(tf_keras.layers.Layer):
     """Pools hidden states into one vector: dropout(tanh(W · pool(content) + b)).
 
     `kind` selects the pooling:
-      last: the last token, which is CLS, as inputs are padded on the left.
+      last: the last token that is not padding, which is CLS.
       first: the first token that is not padding.
       mean: the mean over all tokens that are not padding.
       attn: attention with one learned query, as in `summarize_sequence` of the XLNet release.
@@ -70,9 +70,12 @@ class SequenceSummary(tf_keras.layers.Layer):
         return dropout(self.projection(picked_XD), self.model.dropout, seed)
 
     def _pick(self, content_XTD, is_padding_XT):
-        if self.kind == "last":
+        if self.kind == "last" and content_XTD.shape[1] == 1:  # Inference computes it alone.
             return content_XTD[:, -1]
         real_XT = tf.cast(~is_padding_XT, tf.float32)
+        if self.kind == "last":
+            from_end_X = tf.argmax(real_XT[:, ::-1], axis=1, output_type=tf.int32)
+            return tf.gather(content_XTD, tf.shape(content_XTD)[1] - 1 - from_end_X, batch_dims=1)
         if self.kind == "first":
             return tf.gather(content_XTD, tf.argmax(real_XT, axis=1), batch_dims=1)
         if self.kind == "mean":

@@ -270,7 +270,7 @@ def test_a_step_minimizes_the_sum_of_both_losses(slices):
     assert_all_differ(before, tuned)
 
 
-@pytest.mark.parametrize("summary", ["first", "mean"])
+@pytest.mark.parametrize("summary", ["last", "first", "mean"])
 def test_padding_may_be_on_the_right_also_in_a_step(summary):
     """All buckets cut padding alone, wherever it is."""
     tokens, padding, model = 29, 13, model_of(num_buckets=3, summary=summary)
