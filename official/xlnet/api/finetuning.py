@@ -174,7 +174,8 @@ def _split(
     """The training and dev examples, and counts of skipped rows of dev; see `finetune`."""
     column = settings.task.group_column
     has_groups = any(getattr(example, "group", "") for example in train)
-    require(not column or has_groups, "task.group_column", "a column of the training data", column)
+    expected = "a column of a training table with texts or words"
+    require(not column or has_groups, "task.group_column", expected, column)
     if has_folds:
         require(dev is None, "dev", "none with folds, which are parts of train", dev)
         return train, [], {}

@@ -141,6 +141,10 @@ COLUMNS = {
     "multiple_choice": {"text": "a b", "choices": ["c", "d"], "label": 1},
     "token_classification": {"words": ["a", "b"], "tags": ["O", "X"]},
     "ranking": {"query": "a", "document": "b", "relevance": 2},
+    "question_answering": {
+        **{"question": "a", "context": "b c"},
+        "answers": {"text": ["c"], "answer_start": [2]},
+    },
 }
 
 

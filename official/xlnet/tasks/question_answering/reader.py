@@ -12,6 +12,7 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
+from data_prep.tasks.rows import WrongRowError, renamed
 from data_prep.tasks.table import is_table, read_rows
 from official.xlnet.data.reading import Reading, register_reader
 from official.xlnet.errors import DataError, require_data
@@ -75,8 +76,9 @@ def _rows(reading: Reading) -> Iterator[tuple[QuestionExample, bool]]:
             yield row, row.has_label and not row.answers
             continue
         where = f"{reading.path}, row {number}"
-        answers = row.get("answers")
         try:
+            row = renamed(reading, row, ["question", "context"], "answers")
+            answers = row.get("answers")
             if isinstance(answers, dict):
                 pairs = zip(answers["text"], answers["answer_start"], strict=True)
                 answers = [{"text": text, "answer_start": start} for text, start in pairs]
@@ -84,7 +86,7 @@ def _rows(reading: Reading) -> Iterator[tuple[QuestionExample, bool]]:
             if answers is None:
                 del qa["answers"]
             found = _example(reading, qa, conform(row.get("context"), str, f"{where}: context"))
-        except (KeyError, TypeError, ValueError) as error:  # A DataError, too.
+        except (WrongRowError, KeyError, TypeError, ValueError) as error:  # A DataError, too.
             reading.reject("malformed_rows", f"{where}: expected a question: {error}")
             continue
         yield found
