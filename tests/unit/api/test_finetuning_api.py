@@ -167,9 +167,7 @@ LARGE = [(text, 1e9 + n) for n, (text, _) in enumerate(ROWS)]
 def test_wrong_arguments_are_named(world, train, task, error, message, tmp_path):
     with pytest.raises(error, match=message):
         xlnet.finetune(world.pretrained, train, train, f"{tmp_path}/x", task, overrides=SHORT)
-    with pytest.raises(
-        ConfigError, match=r"group_column: expected a column of a training table"
-    ):
+    with pytest.raises(ConfigError, match=r"group_column: expected a column of a training table"):
         settings = {"task": "classification", "overrides": [*SHORT, "task.group_column=patientID"]}
         xlnet.finetune(world.pretrained, ROWS, ROWS, f"{tmp_path}/x", **settings)
     with pytest.raises(ConfigError, match="expected a fine-tuned model, got one without a task"):
