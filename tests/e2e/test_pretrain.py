@@ -22,6 +22,7 @@ from official.xlnet.configs.experiment import XLNetConfig
 from official.xlnet.data import pretraining_dataset as reading
 from official.xlnet.errors import ConfigError
 from official.xlnet.runtime.history import read_history
+from official.xlnet.training import pretraining
 from official.xlnet.training.evaluation import evaluate
 from official.xlnet.training.pretraining import pretrain
 from tests.helpers.corpora import read_lane
@@ -92,7 +93,7 @@ def test_run_told_to_leave_and_then_killed_continues_as_if_nothing_had_been(worl
     assert_same_weights(killed, world.pretrained)
 
 
-def test_finished_run_is_left_alone(world, tmp_path):
+def test_finished_run_is_left_alone(world, tmp_path, monkeypatch):
     model_dir = str(shutil.copytree(world.pretrained, tmp_path / "model"))
     newest = tf.train.latest_checkpoint(model_dir)
     figures = pretrain(world.config, world.data, model_dir, ["training.learning_rate=0.1"])
@@ -100,6 +101,15 @@ def test_finished_run_is_left_alone(world, tmp_path):
     assert figures["step"] == 60
     assert figures["loss"] == pytest.approx(np.mean(losses_of(model_dir)))
     assert tf.train.latest_checkpoint(model_dir) == newest
+    # With several steps in an execution, which has one line, the loss is of as many steps.
+    monkeypatch.setattr(pretraining, "_FINAL_STEPS", 25)
+    lines = read_history(model_dir)
+    for history, wanted in ((lines, lines[-25:]), (lines[9::10], lines[39::10])):
+        pathlib.Path(model_dir, "history.jsonl").write_text(
+            "\n".join(map(json.dumps, history)) + "\n"
+        )
+        found = pretrain(world.config, world.data, model_dir)["loss"]
+        assert found == pytest.approx(np.mean([line["loss"] for line in wanted]))
 
 
 def test_first_weights_from_another_model_and_a_limit_of_time(world, tmp_path):
@@ -219,6 +229,7 @@ def test_a_run_evaluates_and_logs_itself(world, evaluated):
         (["--init_from=nowhere"], "nowhere"),
         (["--set=num_layers=3"], "model.num_layers: expected 1, as in the model in"),
         (["--set=training.seed=4"], "training.seed: expected 0, as in the model in"),
+        (["--set=training.freeze_layers=1"], "training.freeze_layers: expected 0, as in the model"),
         (["--set=training.on_bad_step=wait"], "training.on_bad_step: expected one of stop, skip"),
         (["--strategy=tpu"], "strategy: tpu cannot be used here"),
         (["--cpu_devices=2"], "cpu_devices: TensorFlow is already initialized"),

@@ -6,6 +6,7 @@ import random
 import pandas as pd
 import pyarrow as pa
 import pyarrow.csv
+import pyarrow.dataset
 import pytest
 
 from data_prep.tasks.task_data import read_task, stream_task
@@ -155,6 +156,7 @@ FRAMES = {
     "categories": lambda frame: frame.astype({"label": "category"}),
     "arrow": lambda frame: frame.convert_dtypes(dtype_backend="pyarrow"),
     "objects": lambda frame: frame.astype(object),
+    "arrow data set": lambda frame: pyarrow.dataset.dataset(pa.Table.from_pandas(frame)),
 }
 
 

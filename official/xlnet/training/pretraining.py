@@ -48,7 +48,7 @@ def pretrain(
 
     Args:
       config: YAML file, trained model in any format, or a loaded configuration. A run that is
-        resumed may change `training` only, except `training.seed`.
+        resumed may change `training` only, except `training.seed` and what is frozen.
       data_dir: data set directory, written by `xlnet prepare`; or several, with the same vocabulary
         and windows, which share the rows of each batch: `["notes:3", "web:1"]`. The first one is
         evaluated.

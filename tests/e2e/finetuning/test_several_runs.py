@@ -96,7 +96,7 @@ def test_runs_are_resumed_left_alone_when_finished_and_can_grow(world, tmp_path,
     assert "expected repeated runs or nothing, got a model directory" in capfd.readouterr().err
 
 
-def test_search_is_resumed_and_writes_a_recipe(world, tmp_path):
+def test_search_is_resumed_and_writes_a_recipe(world, tmp_path, capfd):
     output, started = tmp_path / "model", []
     search = ["finetune", *world.finetune_flags("classification"), "--set=num_steps=9"]
     diverged = {"2-3": DivergedError("step 1: expected a finite loss")}
@@ -118,6 +118,11 @@ def test_search_is_resumed_and_writes_a_recipe(world, tmp_path):
     recipe = (output / "recipe.yaml").read_text()
     assert command(*search, "--search=1", output=output) == {**result, "candidates": 1}
     assert (output / "recipe.yaml").read_text() == recipe
+    # The results of shorter runs are none of a search whose full runs diverged.
+    full = {f"{number}-1": DivergedError("step 1: expected a finite loss") for number in range(3)}
+    with watched([], **full):
+        command(*search, "--search=3", output=tmp_path / "diverged", status=2)
+    assert "expected a run with a finite loss, got none" in capfd.readouterr().err
     # The recipe gives the same model without a search.
     files, recipe = world.files("classification"), {"config": output / "recipe.yaml"}
     recipe |= {"init_from": world.pretrained, "output": tmp_path / "other"}

@@ -1,5 +1,6 @@
 """Plain strings and tuples become the examples that readers of files make."""
 
+import decimal
 import math
 import pathlib
 import random
@@ -29,7 +30,7 @@ from official.xlnet.tasks.token_classification import TaggedExample
             ("text",),
         ),
         (
-            *("regression", [("a", "b", 2), ("c", "d", "0.5")]),
+            *("regression", [("a", "b", decimal.Decimal(2)), ("c", "d", "0.5")]),
             [TextExample("1", ("a", "b"), 2.0), TextExample("2", ("c", "d"), 0.5)],
             ("text1", "text2"),
         ),
@@ -194,6 +195,13 @@ def test_flags_of_two_classes_are_no_names():
 def test_trained_data_sets_of_multitask_may_have_names_of_splits():
     task = MultitaskConfig(name="multitask", subtasks=("dev", "test"))
     assert [name for name, *_ in task.files({"test": [], "dev": []})] == ["test", "dev"]
+
+
+def test_groups_of_multitask():
+    task = MultitaskConfig(name="multitask", group_column="who")
+    parts = {name: [{"text": "a", "who": who, "label": "x"}] for name, who in (("m", 3), ("n", 5))}
+    found = [(e.texts, e.group, e.subtask) for e in read_task(parts, task)[0]]
+    assert found == [(("a",), "3", "m"), (("a",), "5", "n")]
 
 
 def test_a_tenth_is_held_out():

@@ -354,7 +354,6 @@ def test_stored_matrix(storage, error, axis):
         np.testing.assert_allclose(got, expected, atol=allowed + 1e-5 * largest, rtol=1e-5)
 
 
-@pytest.mark.slow
 def test_tokens_begin_after_characters_that_normalization_removes(vocab_file):
     """Accents alone (U+00B4), zero-width characters, combining marks after a space, `▁`."""
     kinds = {"Zs", "Cf", "Cc", "Sk", "Mn", "Lm", "So"}
@@ -368,6 +367,7 @@ def test_tokens_begin_after_characters_that_normalization_removes(vocab_file):
         assert (ids[row], spans) == tokenizer.encode_with_offsets(text), ascii(text)
 
 
+@pytest.mark.slow
 def test_offsets_of_real_text(vocab_file):
     for lowercase, keep_accents in ((False, False), (True, True)):
         tokenizer = Tokenizer(vocab_file, lowercase, keep_accents)

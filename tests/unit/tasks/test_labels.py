@@ -170,6 +170,13 @@ def test_tags_are_evaluated_by_what_they_say(tagging):
     assert found["f1"] == found["word_accuracy"] == 1.0
 
 
+@pytest.mark.parametrize("tags", [("0", "1", "2"), ("O", "1", "2")])
+def test_tags_that_are_numbers_are_mentioned(tags, caplog):
+    config = config_of("token_classification")
+    TASKS["token_classification"].complete(config, [TaggedExample("1", tags, tags)])
+    assert ("the tags are numbers" in caplog.text) == ("O" not in tags)
+
+
 @pytest.mark.parametrize(
     ("labels", "kind"),
     [([1, 0], "int"), ([1.0, 0.5], "float"), ([True, False], "bool"), (["1", "0"], "str")],

@@ -90,9 +90,9 @@ class Runs:
         run = finished
         if run is None:
             run = {**facts, **self._train(config, directory)}
-            best = max(map(whole_value, self.finished), default=-math.inf)
+            best = max(map(_whole_value, self.finished), default=-math.inf)
             self.finished.append(run)
-            if self.writes and whole_value(run) > best:
+            if self.writes and _whole_value(run) > best:
                 _publish(directory, output)
             self.write()
         if self.writes:
@@ -167,8 +167,7 @@ def value_of(run: Run) -> float:
     return -math.inf if run["metric"] is None else run["metrics"][run["metric"]]
 
 
-def whole_value(run: Run) -> float:
-    """`value_of` a run of full length; minus infinity for a shorter one."""
+def _whole_value(run: Run) -> float:
     return value_of(run) if run.get("share", 1) == 1 else -math.inf
 
 

@@ -27,7 +27,7 @@ from official.xlnet.configs.experiment import XLNetConfig
 from official.xlnet.configs.registry import SEVERAL_RUNS
 from official.xlnet.data.examples import Example
 from official.xlnet.errors import DataError
-from official.xlnet.extensions.several_runs.runs import Run, several_runs, value_of, whole_value
+from official.xlnet.extensions.several_runs.runs import Run, several_runs, value_of
 from official.xlnet.files.atomic import write_bytes
 from official.xlnet.runtime.pictures import new_figure, png
 from official.xlnet.runtime.progress import Progress
@@ -94,7 +94,7 @@ def search_settings(
 
         successive_halving(num_candidates, lambda *which: value_of(run_of(*which)))
         # Of all runs, those of an earlier search with more or fewer candidates among them.
-        run = max(runs.finished, key=whole_value)
+        run = max((run for run in runs.finished if run["share"] == 1), key=value_of)
         if run["metric"] is None:
             raise DataError(f"{output}: expected a run with a finite loss, got none")
         recipe = os.path.join(output, "recipe.yaml")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import copy
 import inspect
 from typing import Any
@@ -139,12 +138,15 @@ def _measures_probabilities(metric: Any) -> bool:
     if isinstance(metric, str):
         if "crossentropy" in metric or metric == "ce":
             return True
-        with contextlib.suppress(ValueError):  # `accuracy` is none until labels are known.
-            return _measures_probabilities(tf_keras.metrics.get(metric))
+        metric = tf_keras.metrics.get(metric)
+    if isinstance(metric, str):
+        return False  # Keras does not know it, and says so in the first step.
     if not isinstance(metric, tf_keras.metrics.Metric):
         return metric is tf_keras.metrics.binary_accuracy or _takes_probabilities(metric)
     config = metric.get_config()
-    if not config.get("from_logits", "num_thresholds" not in config):
+    # Those of AUC and the like, `num_thresholds`, are from 0 to 1 unless it is told of logits.
+    takes_logits = config.get("from_logits", "num_thresholds" not in config)
+    if not takes_logits or isinstance(metric, tf_keras.metrics.KLDivergence):
         return True
     thresholds = tf.nest.flatten([config.get("thresholds", ()), config.get("threshold", ())])
     is_default = config.get("thresholds", 0) is None and config.get("top_k") is None

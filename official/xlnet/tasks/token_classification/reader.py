@@ -96,7 +96,7 @@ def _tagged(reading: Reading, row: Row, number: int) -> TaggedExample:
     """The example of a row of a table."""
     row = renamed(reading, row, ["words"], "tags")
     word_column = next((name for name in ("words", "tokens") if name in row), "words")
-    known = ("tags", "ner_tags", "labels", "label")
+    known = (reading.settings.label_column, "tags", "ner_tags", "labels")
     tag_column = next((name for name in known if name in row), "tags")
     words = tuple(texts(row, word_column))
     tags = None

@@ -118,10 +118,11 @@ class TokenClassification(Task):
 
     def _tags(self, examples, predictions):
         """Tags of the examples and the predictions: as they are, and in the letters of BIOES."""
-        spelled = {meaning(label): label for label in self.labels}
-        spelled = {tag: spelled.get(meaning(tag), tag) for e in examples for tag in e.tags}
-        spelled |= {label: label for label in self.labels}
-        true = [[spelled[tag] for tag in example.tags] for example in examples]
+        known = {meaning(label): label for label in self.labels}
+        true = [
+            [tag if tag in self.labels else known.get(meaning(tag), tag) for tag in example.tags]
+            for example in examples
+        ]
         predicted = [prediction["tags"] for prediction in predictions]
         letters = {tag for tags in (*true, *predicted) for tag in tags} <= _LETTERS
         as_known = [[entity_tags(tags, letters) for tags in each] for each in (true, predicted)]

@@ -142,7 +142,7 @@ def test_accuracy_of_binary_probabilities_is_refused(num_classes):
         METRICS.binary_accuracy,
         METRICS.CategoricalCrossentropy(),
         LOSSES.binary_crossentropy,
-        *("AUC", "Precision"),
+        *("AUC", "Precision", METRICS.KLDivergence()),
         *(METRICS.Recall(), METRICS.TruePositives(), METRICS.Precision(thresholds=[0, 0.7])),
         *(METRICS.F1Score(threshold=0.5), METRICS.BinaryIoU(), METRICS.SensitivityAtSpecificity(1)),
     ],
@@ -155,6 +155,7 @@ def test_a_metric_of_probabilities_is_refused(metric):
     model.compile("adam", loss, ["mae", of_logits, METRICS.Mean(), lambda y, x: x])
     of_logits = [METRICS.AUC(from_logits=True), METRICS.Recall(0.0), METRICS.Precision(top_k=1)]
     model.compile("adam", loss, ["accuracy", *of_logits, METRICS.F1Score(), "cosine_similarity"])
+    model.compile("adam", loss, ["no metric"])  # Keras says so in the first step.
 
 
 def test_any_other_loss_is_taken():
