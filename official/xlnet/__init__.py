@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any
 from official.xlnet.modeling.ops.keras_names import register_names
 
 if TYPE_CHECKING:
+    import official.xlnet.testing as testing
     from data_prep.corpus.vocabulary import train_vocabulary
     from data_prep.pipelines.prepare import prepare
     from official.xlnet.analysis.attention_maps import attention_maps
@@ -139,6 +140,8 @@ __all__ = ["__version__", *_MODULE_OF]
 
 
 def __getattr__(name: str) -> Any:
+    if name == "testing":
+        return importlib.import_module(f"{__name__}.testing")
     if name not in _MODULE_OF:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     globals()[name] = getattr(importlib.import_module(_MODULE_OF[name]), name)

@@ -43,6 +43,7 @@ ORDER = [
     ["data_prep"],
     [f"official.xlnet.tasks.{name}" for name in TASKS],
     ["official.xlnet.api"],
+    ["official.xlnet.testing"],
     ["official.xlnet.garden", "official.xlnet.extensions"],
     ["official.xlnet.commands"],
     ["official.xlnet.cli"],

@@ -1,0 +1,5 @@
+"""Conformance checks of parts: what each task, objective and network has to do, of any package.
+
+A check takes the name that a part is registered under, uses a tiny random model, and raises
+`AssertionError` with a sentence that names what is wrong.
+"""
