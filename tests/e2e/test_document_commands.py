@@ -1,11 +1,13 @@
-"""Runs every command and code block of the README and the documentation, at a tiny scale.
+"""Runs every command and code block of the README, the documentation and its tutorials, tiny.
 
 Recipes are replaced by tiny ones of the same names, numbers of pieces by 300. Each document runs
 in a directory of its own, with the files that its readers are supposed to have, and a small model.
 """
 
+import json
 import pydoc_data.topics
 import re
+import runpy
 import shlex
 import shutil
 
@@ -14,7 +16,7 @@ import pytest
 import yaml
 
 from official.xlnet import cli
-from tests.helpers.corpora import chinese_documents
+from tests.helpers.corpora import UDHR, chinese_documents
 from tests.helpers.documents import DOCUMENTS, ROOT, blocks, commands
 
 pytestmark = pytest.mark.slow
@@ -40,7 +42,6 @@ TINY = {
 # What makes a command small: a pattern and what takes its place.
 SMALLER = (
     (r"batch_size=\d+", "batch_size=4"),
-    (r"--size=\d+", "--size=300"),
     (r"--size=\+\d+", "--size=+9"),
     (r"steps_per_epoch=\d+", "steps_per_epoch=2"),
     (r"task\.epochs=\d+", "task.epochs=1"),
@@ -107,8 +108,8 @@ def xlnet(verb, *arguments):
     assert cli.main([verb, *arguments]) == 0
 
 
-def smaller(code):
-    for pattern, replacement in SMALLER:
+def smaller(code, size):
+    for pattern, replacement in ((r"--size=\d+", f"--size={size}"), *SMALLER):
         code = re.sub(pattern, replacement, code)
     return code
 
@@ -120,17 +121,28 @@ def run(words):
         assert words[0] in ("make", "source", "python"), words
 
 
+def run_blocks(path, size=300):
+    """Runs the blocks of a page in the current directory; returns the names of its Python."""
+    values = {"token_ids": np.ones([2, 5], np.int32), "texts": ["one text", "another"]}
+    for block in blocks_to_run(path):
+        if block.language == "python" and "--8<--" not in block.code:
+            exec(compile(smaller(block.code, size), f"{path.name}:{block.line}", "exec"), values)
+        elif block.language == "sh":
+            for words in commands(block):
+                run(shlex.split(smaller(shlex.join(words), size)))
+    return values
+
+
 def blocks_to_run(path):
     return [b for b in blocks(path) if b.is_run and b.language in ("sh", "python")]
 
 
-# The home has the README's blocks, and test_tutorial.py runs the page of languages on real text.
+# The home has the README's blocks; the page of languages has a test of its own.
 PAGES = [path for path in DOCUMENTS if path.name not in ("index.md", "languages.md")]
 
 
 @pytest.mark.parametrize("path", filter(blocks_to_run, PAGES), ids=lambda path: path.name)
 def test_blocks_run(path, prepared, tmp_path, monkeypatch):
-    chosen = blocks_to_run(path)
     directory = tmp_path / "reader"
     shutil.copytree(prepared, directory, symlinks=True)
     if path.name == "finetuning.md":
@@ -139,10 +151,35 @@ def test_blocks_run(path, prepared, tmp_path, monkeypatch):
         shutil.rmtree(directory / "runs")
         shutil.copytree(prepared / "runs/base", directory / "runs/base")
     monkeypatch.chdir(directory)
-    values = {"token_ids": np.ones([2, 5], np.int32), "texts": ["one text", "another"]}
-    for block in chosen:
-        if block.language == "python" and "--8<--" not in block.code:
-            exec(compile(smaller(block.code), f"{path.name}:{block.line}", "exec"), values)
-        elif block.language == "sh":
-            for words in commands(block):
-                run(shlex.split(smaller(shlex.join(words))))
+    run_blocks(path)
+
+
+def test_tutorial_runs(tmp_path, monkeypatch, capsys):
+    """With a tiny recipe in place of the one that it reads, and a fifth of the text."""
+    topics = dict(list(pydoc_data.topics.topics.items())[::5])
+    monkeypatch.setattr(pydoc_data.topics, "topics", topics)
+    script = ROOT / "docs/tutorial.py"
+    [recipe] = re.findall(r'"(configs/.*\.yaml)"', script.read_text())
+    shrink(ROOT / recipe, tmp_path / recipe)
+    monkeypatch.chdir(tmp_path)
+    values = runpy.run_path(str(script))
+    assert values["metrics"]["step"] == 30 and values["content"].shape[-1] == 16
+    printed = capsys.readouterr().out
+    assert "unigram_loss" in printed and "guesses" in printed
+
+
+@pytest.mark.skipif(not UDHR.is_dir(), reason="real text is not part of the clone")
+def test_chinese_tutorial_runs_on_real_text(tmp_path, monkeypatch, capsys):
+    """With as many pieces as the text has enough for."""
+    (tmp_path / "corpus/zh").mkdir(parents=True)
+    shutil.copy(UDHR / "zh.txt", tmp_path / "corpus/zh/udhr.txt")
+    shrink(ROOT / "configs/tiny.yaml", recipe := tmp_path / "configs/tiny.yaml")
+    recipe.write_text(recipe.read_text().replace("vocab_size: 300", "vocab_size: 800"))
+    monkeypatch.chdir(tmp_path)
+    values = run_blocks(ROOT / "docs/languages.md", size=800)
+    printed = capsys.readouterr().out
+    vocab, data, *_ = [json.loads(x) for x in printed.splitlines() if x.startswith("{")]
+    assert vocab == {"vocab_size": 800, "coverage": 1.0} and data["targets_per_window"] > 4.9
+    assert re.search(r"\[[\u4e00-\u9fff]+ \d+\]", printed)
+    assert values["text"].startswith("人人有权享有生命、") and "____" not in values["text"]
+    assert values["vectors"].shape == (2, 16) and values["label"] in ("right", "duty")

@@ -11,8 +11,6 @@ import threading
 
 import numpy as np
 import pytest
-import tensorflow as tf
-from tensorflow.core.protobuf import saved_model_pb2
 
 from official.xlnet.data.examples import TextExample
 from official.xlnet.errors import ConfigError, DataError
@@ -99,44 +97,15 @@ def test_fresh_process_gives_the_scores_of_keras(folders, tmp_path):
     arguments = [f"{base_path}/1", tmp_path / "batches.json", tmp_path / "outputs.npz"]
     python = os.environ.get("XLNET_BARE_PYTHON", sys.executable)
     client = [python, HELPERS / "fresh_client.py", *arguments]
-    subprocess.run(client, check=True, cwd=tmp_path, env=environment)
+    done = subprocess.run(
+        client, check=True, cwd=tmp_path, env=environment, stderr=subprocess.PIPE, text=True
+    )
+    assert "custom gradients" not in done.stderr  # Which no server could compute.
     outputs = np.load(tmp_path / "outputs.npz")
     found = [outputs[f"{n}/probabilities"] for n in range(len(batches))]
     expected = keras_probabilities(model, task, texts)
     np.testing.assert_allclose(np.concatenate(found), expected, atol=1e-5)
     assert np.ptp(expected, axis=0).max() > 0.1
-
-
-@pytest.mark.slow
-def test_c_library_gives_the_scores_of_keras(folders, tmp_path):
-    _, base_path, model, task = folders
-    texts = [text for text in real_texts(500) if "\0" not in text]
-    version = f"{base_path}/1"
-    tensorflow = pathlib.Path(tf.__file__).parent
-    operations = tensorflow.parent / "tensorflow_text/python/ops/_fast_sentencepiece_tokenizer.so"
-    saved = saved_model_pb2.SavedModel.FromString(
-        pathlib.Path(version, "saved_model.pb").read_bytes()
-    )
-    signature = saved.meta_graphs[0].signature_def["serving_default"]
-    request = {
-        "libraries": [
-            str(tensorflow / f"libtensorflow_{part}.so.2") for part in ("framework", "cc")
-        ],
-        "operations": [str(operations)],
-        "model": version,
-        "input": signature.inputs["text"].name,
-        "output": signature.outputs["probabilities"].name,
-        "texts": texts,
-    }
-    (tmp_path / "request.json").write_text(json.dumps(request))
-    done = subprocess.run(
-        [sys.executable, "-I", HELPERS / "c_api_client.py", tmp_path / "request.json"],
-        check=True,
-        stdout=subprocess.PIPE,
-    )
-    found = json.loads(done.stdout.splitlines()[-1])
-    expected = keras_probabilities(model, task, texts)
-    np.testing.assert_allclose(np.reshape(found, expected.shape), expected, atol=1e-5)
 
 
 def test_predict_with_an_endpoint_is_predict_with_the_model(folders, server, tmp_path):
@@ -171,7 +140,7 @@ def test_predict_with_an_endpoint_is_predict_with_the_model(folders, server, tmp
 def test_a_new_version_takes_over_without_a_failed_request(folders, service, server):
     _, base_path, _, _ = folders
     endpoint = connect(f"localhost:{server.port}", NAME, retries=0)
-    texts, stop, complete = mixed_texts(7), threading.Event(), []
+    texts, stop = mixed_texts(7), threading.Event()
     failures, seen = [], set()
 
     def load():
@@ -183,14 +152,7 @@ def test_a_new_version_takes_over_without_a_failed_request(folders, service, ser
                 failures.append(error)
             stop.wait(0.05)
 
-    def watch():
-        while not stop.is_set():
-            for name in filter(str.isdigit, os.listdir(base_path)):
-                files = {"saved_model.pb", "variables", "assets.extra"}
-                complete.append(files <= set(os.listdir(os.path.join(base_path, name))))
-            stop.wait(0.005)
-
-    threads = [threading.Thread(target=target) for target in (load, load, watch)]
+    threads = [threading.Thread(target=load) for _ in range(2)]
     for thread in threads:
         thread.start()
     exporting.write_version(service, base_path)
@@ -201,7 +163,7 @@ def test_a_new_version_takes_over_without_a_failed_request(folders, service, ser
     stop.set()
     for thread in threads:
         thread.join()
-    assert not failures and seen == {1, 2} and all(complete)
+    assert not failures and seen == {1, 2}
     shutil.rmtree(os.path.join(base_path, "2"))
 
 

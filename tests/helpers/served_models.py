@@ -4,6 +4,7 @@ import functools
 import random
 
 import numpy as np
+import tensorflow as tf
 
 from official.xlnet.checkpoints.model_directory import create_model_dir
 from official.xlnet.configs.registry import TASKS
@@ -40,8 +41,6 @@ def random_task(name, seed=0, **task):
 
 def save_task(model, directory):
     """Writes a model directory."""
-    import tensorflow as tf
-
     create_model_dir(directory, model.config, f"{vocabulary_dir()}/spiece.model")
     tf.train.CheckpointManager(tf.train.Checkpoint(model=model), directory, 1).save()
     return directory
@@ -97,24 +96,22 @@ def examples_of(name, number, seed=0):
 
 def inputs_of(examples):
     """Text inputs of examples, as a service with one text column takes them."""
-    first = examples[0]
-    if isinstance(first, ChoiceExample):
-        most = max(len(e.choices) for e in examples)
-        return {
-            "passage": [e.texts[0] for e in examples],
-            "question": [e.texts[1] for e in examples],
-            "choices": [list(e.choices) + [""] * (most - len(e.choices)) for e in examples],
-        }
-    if isinstance(first, QuestionExample):
-        return {
-            "question": [e.question for e in examples],
-            "context": [e.context for e in examples],
-        }
-    if isinstance(first, TaggedExample):
-        return {"text": [" ".join(e.words) for e in examples]}
-    if isinstance(first, RankingExample):
-        return {"query": [e.query for e in examples], "document": [e.document for e in examples]}
-    return {"text": [e.texts[0] for e in examples]}
+    names = {QuestionExample: ("question", "context"), RankingExample: ("query", "document")}
+    rows = [e.inputs(names.get(type(e), ("text",))) for e in examples]
+    most = max(len(row.get("choices", ())) for row in rows)
+    for row in rows:
+        if most:
+            row["choices"] += [""] * (most - len(row["choices"]))
+    return {name: [row[name] for row in rows] for name in rows[0]}
+
+
+def as_example(row):
+    """A serialized tf.Example of {input: text or texts}."""
+    feature = {}
+    for name, value in row.items():
+        texts = map(tf.compat.as_bytes, [value] if isinstance(value, str | bytes) else value)
+        feature[name] = tf.train.Feature(bytes_list=tf.train.BytesList(value=texts))
+    return tf.train.Example(features=tf.train.Features(feature=feature)).SerializeToString()
 
 
 def by_label(outputs, row, prefix=""):

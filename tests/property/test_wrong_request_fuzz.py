@@ -18,7 +18,7 @@ from google.protobuf import json_format
 from hypothesis import strategies as st
 from tensorflow_serving.apis import predict_pb2, prediction_service_pb2_grpc
 
-from tests.helpers.served_models import examples_of, inputs_of
+from tests.helpers.served_models import as_example, examples_of, inputs_of
 from tests.helpers.world import command
 from tests.helpers.wrong.changes import changed_file, changed_inputs, changed_tree
 from tests.helpers.wrong.promises import IS_LONG, fuzz
@@ -30,15 +30,6 @@ SLOW = ["token_classification", "question_answering", "multiple_choice"]
 if IS_LONG:
     SLOW += ["multi_label", "regression", "ranking", "encoder", "lm"]
 TOKENS = {"token_ids": [[9, 4, 3]], "segment_ids": [[0, 0, 2]]}
-
-
-def as_example(row):
-    """A serialized tf.Example of {input: text or texts}."""
-    feature = {
-        name: tf.train.Feature(bytes_list=tf.train.BytesList(value=np.atleast_1d(value)))
-        for name, value in row.items()
-    }
-    return tf.train.Example(features=tf.train.Features(feature=feature)).SerializeToString()
 
 
 def same(found, expected):

@@ -1,20 +1,17 @@
 """Signatures of every task against offline prediction and the Python tokenizer."""
 
 import functools
-import pathlib
 import unicodedata
 
 import numpy as np
 import pytest
 import tensorflow as tf
-from tensorflow.core.protobuf import saved_model_pb2
 
 from official.xlnet.checkpoints.model_directory import save_pretrained
 from official.xlnet.data.examples import TextExample
 from official.xlnet.inference.scoring import score
 from official.xlnet.inference.task_prediction import predict_examples
 from official.xlnet.modeling.kernels.stored_matrix import StoredMatrix
-from official.xlnet.serving.export import write_version
 from official.xlnet.serving.factory import create_service, task_service
 from official.xlnet.serving.services.base import Settings
 from official.xlnet.serving.services.pretrained import EncoderService, LanguageModelService
@@ -23,14 +20,13 @@ from official.xlnet.tasks.ranking import RankingExample
 from official.xlnet.tokenization.graph.offsets import OffsetTokenizer
 from official.xlnet.tokenization.graph.tokenizer import GraphTokenizer
 from official.xlnet.tokenization.tokenizer import Tokenizer
-from tests.helpers.oracles.tokenizer_oracle import nasty_lines, real_lines
 from tests.helpers.served_models import (
+    as_example,
     by_label,
     examples_of,
     inputs_of,
     mixed_texts,
     random_task,
-    service_of,
     tokenizers,
 )
 from tests.helpers.small_language_model import random_model
@@ -69,9 +65,6 @@ def served(name, settings=(), num_texts=1, number=19, weights="float32"):
     outputs = service.serve_texts(**{n: tf.constant(x) for n, x in inputs.items()})
     outputs = {n: x.numpy() for n, x in outputs.items()}
     return service, outputs, examples, list(predict_examples(model, task, examples))
-
-
-SERVED = {"label", "answer", "best_span", "choice", "score", "words", "tags"}
 
 
 def assert_served(outputs, row, prediction, prefix="", atol=1e-5):
@@ -204,36 +197,13 @@ def test_answers(name):
 
 
 def test_examples_signature():
-    for name in ("classification", "multiple_choice"):
-        settings = LEFT if name == "multiple_choice" else ()
-        service, outputs, examples, _ = served(name, settings, 1)
-        serialized = []
+    for name, settings in (("classification", ()), ("multiple_choice", LEFT)):
+        service, outputs, examples, _ = served(name, settings)
         inputs = inputs_of(examples)
-        for row in range(len(examples)):
-            feature = {}
-            for key, values in inputs.items():
-                value = values[row] if isinstance(values[row], list) else [values[row]]
-                texts = [text.encode() for text in value if text or key != "choices"]
-                feature[key] = tf.train.Feature(bytes_list=tf.train.BytesList(value=texts))
-            example = tf.train.Example(features=tf.train.Features(feature=feature))
-            serialized.append(example.SerializeToString())
-        found = service.signatures()["examples"](examples=tf.constant(serialized))
+        rows = [dict(zip(inputs, row, strict=True)) for row in zip(*inputs.values(), strict=True)]
+        serialized = tf.constant([as_example(row) for row in rows])
+        found = service.signatures()["examples"](examples=serialized)
         np.testing.assert_allclose(found["probabilities"], outputs["probabilities"], atol=1e-6)
-
-
-def test_an_export_holds_the_network_of_each_length_once(tmp_path):
-    """Whatever its signatures; saving traced and wrote it again."""
-    service = service_of(random_task("classification")[0], lengths=(11, 17, 23))
-    saved = saved_model_pb2.SavedModel()
-    path = pathlib.Path(write_version(service, str(tmp_path))["path"])
-    saved.ParseFromString((path / "saved_model.pb").read_bytes())
-    [graph] = saved.meta_graphs
-    functions = graph.graph_def.library.function
-    nodes = [node for function in functions for node in function.node_def]
-    assert not any("_gradient_op_type" in node.attr for node in nodes)  # Loading warns of these.
-    names = [function.signature.name for function in functions]
-    assert sum("_forward_" in name for name in names) == 3
-    assert sum("_in_buckets_" in name for name in names) == 1
 
 
 def test_token_ids_signature(tokenizer):
@@ -365,21 +335,3 @@ def test_tokens_begin_after_characters_that_normalization_removes(vocab_file):
     for row, text in enumerate(texts):
         spans = list(zip(starts[row], ends[row], strict=True))
         assert (ids[row], spans) == tokenizer.encode_with_offsets(text), ascii(text)
-
-
-@pytest.mark.slow
-def test_offsets_of_real_text(vocab_file):
-    for lowercase, keep_accents in ((False, False), (True, True)):
-        tokenizer = Tokenizer(vocab_file, lowercase, keep_accents)
-        offsets = tf.function(OffsetTokenizer(tokenizer, GraphTokenizer(tokenizer)).__call__)
-        # Hundreds of zeros in a row have several segmentations that are equally likely.
-        nasty = [line for line in nasty_lines(2000) if "0" * 200 not in line]
-        for lines, share in ((real_lines(2000), 0.999), (nasty, 0.98)):
-            ids, starts, ends = (x.to_list() for x in offsets(tf.constant(lines)))
-            same = 0
-            for row, line in enumerate(lines):
-                expected_ids, spans = tokenizer.encode_with_offsets(line)
-                assert ids[row] == expected_ids
-                found = list(zip(starts[row], ends[row], strict=True))
-                same += found == spans
-            assert same / len(lines) >= share

@@ -6,20 +6,19 @@ import json
 import keyword
 import random
 import re
-from unittest import mock
 
 import pytest
-import tensorflow as tf
 from tensorflow.core.framework import types_pb2
 from tensorflow_serving.apis import predict_pb2
 
-from official.xlnet import cli
 from official.xlnet.data.graph_names import columns_of_inputs, graph_names
 from official.xlnet.errors import ConfigError, DataError
 from official.xlnet.serving.client import endpoint
 from official.xlnet.serving.client.beam import SavedModelHandler
 from official.xlnet.serving.export import export
 from tests.helpers.served_models import mixed_texts, random_task, save_task
+from tests.helpers.world import command
+from tools.serving_stand_in import StandIn
 
 VALID = re.compile("[A-Za-z][A-Za-z0-9_]*")
 NAMES = (
@@ -60,34 +59,16 @@ def test_names_are_valid_distinct_and_found_again(seed):
     assert found == tuple(names[n] for n in order)
 
 
-class Local(endpoint.Endpoint):
-    """An exported version in this process, as if it were served."""
-
-    def __init__(self, model, signature):
-        super().__init__("local", "model", signature, 1.0, 0)
-        self._model = model
-
-    def signatures(self):
-        signatures = {
-            n: list(s.structured_input_signature[1]) for n, s in self._model.signatures.items()
-        }
-        return {name: names[::-1] for name, names in signatures.items()}
-
-    def input_names(self):
-        return self.signatures()[self.signature]
-
-    def predict(self, inputs):
-        tensors = {name: tf.constant(value) for name, value in inputs.items()}
-        return {n: x.numpy() for n, x in self._model.signatures[self.signature](**tensors).items()}
-
-    def close(self):
-        pass
+@contextlib.contextmanager
+def serving(base_path):
+    """Flags of `predict` for a server of the exported model."""
+    with contextlib.closing(StandIn(base_path, "model")) as server:
+        yield f"--endpoint=localhost:{server.port}"
 
 
-def predictions_of(tmp_path, *arguments, local=None):
+def predictions_of(tmp_path, *arguments):
     output = tmp_path / "predictions.jsonl"
-    with mock.patch.object(endpoint, "connect", return_value=local):
-        assert cli.main(["predict", f"--output={output}", *arguments]) == 0
+    command("predict", *arguments, output=output)
     return [json.loads(line) for line in output.read_text().splitlines()]
 
 
@@ -124,12 +105,8 @@ def test_every_way_to_predict_reads_the_same_columns(tmp_path):
     report = export(directory, str(tmp_path / "exported"))
     assert tuple(report["columns"].values()) == columns
     assert report["signatures"]["serving_default"]["inputs"] == sorted(report["columns"])
-    local = Local(tf.saved_model.load(report["path"]), "serving_default")
-    served = {name: sorted(names) for name, names in local.signatures().items()}
-    assert served == {name: its["inputs"] for name, its in report["signatures"].items()}
-    assert_same(
-        predictions_of(tmp_path, "--endpoint=x:1", f"--input={path}", local=local), expected
-    )
+    with serving(str(tmp_path / "exported")) as server:
+        assert_same(predictions_of(tmp_path, server, f"--input={path}"), expected)
     handler = SavedModelHandler(report["path"])
     loaded = handler.load_model()
     assert_same(handler.run_inference(rows, loaded), expected)
@@ -151,15 +128,16 @@ def test_several_tasks_have_a_signature_with_their_own_texts_each(tmp_path):
     report = export(directory, str(tmp_path / "exported"))
     names = graph_names(tuple(columns), "task")
     assert {"serving_default", "token_ids", "examples", *names} == report["signatures"].keys()
-    served = tf.saved_model.load(report["path"])
-    for name, (task, its) in zip(names, columns.items(), strict=True):
-        texts = [[text.replace("\0", "") for text in mixed_texts(5, ord(x[0]))] for x in its]
-        rows = list(zip(*texts, strict=True))
-        path, _ = write_rows(tmp_path / f"{name}.csv", its, rows, random.Random(3))
-        expected = predictions_of(tmp_path, f"--model={directory}", f"--input={task}={path}")
-        local = Local(served, name)
-        found = predictions_of(tmp_path, "--endpoint=x:1", f"--input={path}", local=local)
-        assert_same(found, [{k: v for k, v in row.items() if k != "subtask"} for row in expected])
+    with serving(str(tmp_path / "exported")) as server:
+        for name, (task, its) in zip(names, columns.items(), strict=True):
+            texts = [[text.replace("\0", "") for text in mixed_texts(5, ord(x[0]))] for x in its]
+            rows = list(zip(*texts, strict=True))
+            path, _ = write_rows(tmp_path / f"{name}.csv", its, rows, random.Random(3))
+            expected = predictions_of(tmp_path, f"--model={directory}", f"--input={task}={path}")
+            found = predictions_of(tmp_path, server, f"--signature={name}", f"--input={path}")
+            assert_same(
+                found, [{k: v for k, v in row.items() if k != "subtask"} for row in expected]
+            )
 
 
 def test_chosen_names_have_to_be_valid_and_as_many_as_the_columns(tmp_path):
