@@ -6,7 +6,7 @@ import pytest
 
 from official.xlnet.cli import set_environment_defaults
 from tests.helpers.oracles import tokenizer_oracle
-from tests.helpers.world import World
+from tests.helpers.world import World, kept_world
 
 pytest_plugins = ["tests.costs", "tests.skips"]
 
@@ -30,10 +30,15 @@ def vocab_file(tmp_path_factory):
 
 
 @pytest.fixture(scope="session")
-def world(tmp_path_factory, worker_id):
+def world(tmp_path_factory, worker_id, pytestconfig):
     """One corpus, data set, pre-trained run, and model and export of each task, for all workers."""
     folder = tmp_path_factory.getbasetemp()
-    return World((folder if worker_id == "master" else folder.parent) / "world")
+    if pytestconfig.getoption("cov_source", None):  # The lines that make a world count, too.
+        world = World((folder if worker_id == "master" else folder.parent) / "world")
+    else:
+        world = kept_world()
+    yield world
+    world.check()
 
 
 @pytest.fixture

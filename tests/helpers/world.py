@@ -1,17 +1,23 @@
-"""One trained world for the whole test run: text, records, a pre-trained run, models of all tasks.
+"""One trained world for all tests: text, records, a pre-trained run, models of all tasks.
 
 Each part is made when a test first asks for it, once for all workers of xdist: they share a folder,
-and a lock holds the others until the part is there. Tests read from it and change nothing in it.
+and a lock holds the others until the part is there. The folder stays for later runs with the same
+sources and packages. Tests read from it; a changed file is an error.
 """
 
 import contextlib
 import dataclasses
+import fcntl
 import functools
+import hashlib
 import io
 import json
+import os
 import pathlib
+import platform
 import random
 import shutil
+import sysconfig
 
 import filelock
 import yaml
@@ -20,6 +26,9 @@ from official.xlnet import cli
 from tests.helpers.corpora import as_text, random_documents, recipe, vocabulary_dir
 from tests.helpers.task_corpora import KINDS, task_file
 
+ROOT = pathlib.Path(__file__).parents[2]
+NUM_KEPT = 2
+MIXED = "mixed"  # A file in a world that was made while its sources were edited.
 NUM_STEPS = 60
 TASK_SETTINGS = ("task.max_length=23", "task.num_buckets=1", "training.batch_size=7")
 
@@ -50,45 +59,110 @@ def command(verb, *arguments, status=0, **flags):
     return json.loads(output.getvalue().splitlines()[-1]) if status == 0 else None
 
 
-class World:
-    def __init__(self, root):
-        self.root = pathlib.Path(root)
+def _sources():
+    """A digest of all that makes a world: sources, packages, Python, machine and place."""
+    packages = sorted(pathlib.Path(sysconfig.get_path("purelib")).glob("*.dist-info"))
+    digest = hashlib.sha256(repr([ROOT, platform.node(), packages]).encode())
+    for folder in ("official", "data_prep", "configs", "tests/helpers"):
+        for path in sorted((ROOT / folder).rglob("*")):
+            if path.suffix in (".py", ".yaml"):
+                digest.update(f"{path} {path.stat().st_size} ".encode() + path.read_bytes())
+    return digest.hexdigest()[:16]
 
-    def part(self, name, make):
+
+_LOADED = _sources()
+
+
+def _listing(path):
+    """Names, sizes and times of the files of a part."""
+    files = [path, *path.rglob("*")]
+    return "\n".join(
+        f"{file.relative_to(path.parent)} {file.stat().st_size} {file.stat().st_mtime_ns}"
+        for file in sorted(files)
+        if file.is_file()
+    )
+
+
+def kept_world(folder=ROOT / "build/worlds"):
+    """The world of the loaded sources. It and the one before it stay, and all in use."""
+    root = folder / _LOADED
+    folder.mkdir(parents=True, exist_ok=True)
+    with filelock.FileLock(folder / "lock"):
+        while (root / MIXED).exists():
+            root = root.with_name(f"{root.name}-")
+        world = World(root, _LOADED)
+        os.utime(root)
+        others = (path for path in folder.iterdir() if path.is_dir())
+        for old in sorted(others, key=lambda path: -path.stat().st_mtime_ns)[NUM_KEPT:]:
+            with open(old / "used", "a") as file, contextlib.suppress(BlockingIOError):
+                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                shutil.rmtree(old)
+    return world
+
+
+class World:
+    """Parts in `root`, the world of `sources` if it is kept."""
+
+    def __init__(self, root, sources=""):
+        self.root, self.sources = pathlib.Path(root), sources
+        self.root.mkdir(parents=True, exist_ok=True)
+        self._parts = []
+        self.used = open(self.root / "used", "a")  # noqa: SIM115 - Locked until the process ends.
+        fcntl.flock(self.used, fcntl.LOCK_SH)
+
+    def _part(self, name, make):
         """The path `root/name`, which `make(path)` writes if nobody has yet."""
         path = self.root / name
         path.parent.mkdir(parents=True, exist_ok=True)
         with filelock.FileLock(f"{path}.lock"):
             if not (done := pathlib.Path(f"{path}.done")).exists():
-                with contextlib.suppress(FileNotFoundError):
+                with contextlib.suppress(FileNotFoundError, NotADirectoryError):
                     shutil.rmtree(path)
                 make(str(path))
-                done.touch()
+                if self.sources not in ("", _sources()):
+                    (self.root / MIXED).touch()
+                (made := pathlib.Path(f"{path}.made")).write_text(_listing(path))
+                made.rename(done)
+            self._check(path)
+        self._parts.append(path)
         return str(path)
+
+    def _check(self, path):
+        recorded = pathlib.Path(f"{path}.done").read_text()
+        if (current := _listing(path)) != recorded:
+            for done in self.root.rglob("*.done"):
+                done.unlink(missing_ok=True)
+            changed = sorted({*recorded.splitlines()} ^ {*current.splitlines()})
+            raise AssertionError(f"{path} has been changed, and is made anew next time: {changed}")
+
+    def check(self):
+        """Raises an error where a part that this process used has been changed."""
+        for path in self._parts:
+            self._check(path)
 
     @functools.cached_property
     def vocab(self):
         """A directory with `spiece.model`, 211 pieces."""
-        return self.part("vocab", lambda path: shutil.copytree(vocabulary_dir(), path))
+        return self._part("vocab", lambda path: shutil.copytree(vocabulary_dir(), path))
 
     @functools.cached_property
     def text(self):
         """A file of 30 documents."""
         text = as_text(random_documents(random.Random(1), 30))
-        return self.part("text.txt", lambda path: pathlib.Path(path).write_text(text))
+        return self._part("text.txt", lambda path: pathlib.Path(path).write_text(text))
 
     @functools.cached_property
     def config(self):
         """The recipe, a YAML file."""
         tree = recipe(num_steps=NUM_STEPS, warmup_steps=5, checkpoint_steps=7)
-        return self.part(
+        return self._part(
             "recipe.yaml", lambda path: pathlib.Path(path).write_text(yaml.safe_dump(tree))
         )
 
     @functools.cached_property
     def data(self):
         """Records of the text, whose lanes end before a run of `NUM_STEPS` does."""
-        return self.part(
+        return self._part(
             "data",
             lambda path: command(
                 "prepare", input=self.text, vocab=self.vocab, config=self.config, output=path
@@ -98,7 +172,7 @@ class World:
     @functools.cached_property
     def pretrained(self):
         """The model directory of a run of `NUM_STEPS`, evaluated each 20 steps."""
-        return self.part(
+        return self._part(
             "pretrained",
             lambda path: command(
                 *("pretrain", "--set=evaluation_steps=20", "--set=json_log=true"),
@@ -117,7 +191,7 @@ class World:
                 rng = random.Random(f"{kind} {split}")
                 task_file(kind, f"{path}/{split}{KINDS[kind]}", rng, number)
 
-        folder = self.part(f"files/{kind}", write)
+        folder = self._part(f"files/{kind}", write)
         for split in sizes:
             names[split] = f"{folder}/{split}{KINDS[kind]}"
         if kind == "multitask":
@@ -132,7 +206,7 @@ class World:
         def tune(path):
             command("finetune", *self.finetune_flags(kind), output=path)
 
-        return TrainedTask(model=self.part(f"models/{kind}", tune), **self.files(kind))
+        return TrainedTask(model=self._part(f"models/{kind}", tune), **self.files(kind))
 
     def finetune_flags(self, kind):
         """Flags of `xlnet finetune` that made the model of a kind, all but `--output`."""
@@ -146,8 +220,8 @@ class World:
         return [*start, *files, *(f"--set={setting}" for setting in settings)]
 
     def export(self, kind):
-        """The base path of an exported model of a kind of task; version 1 is in it."""
-        model = self.task(kind).model
-        return self.part(
-            f"exports/{kind}", lambda path: command("export", model=model, output=path)
-        )
+        """The base path of an exported model, of a kind of task, the encoder or the lm."""
+        flags = {"head": kind, "model": self.pretrained}
+        if kind in KINDS:
+            flags = {"model": self.task(kind).model}
+        return self._part(f"exports/{kind}", lambda path: command("export", output=path, **flags))

@@ -19,7 +19,6 @@ from hypothesis import strategies as st
 from tensorflow_serving.apis import predict_pb2, prediction_service_pb2_grpc
 
 from tests.helpers.served_models import as_example, examples_of, inputs_of
-from tests.helpers.world import command
 from tests.helpers.wrong.changes import changed_file, changed_inputs, changed_tree
 from tests.helpers.wrong.promises import IS_LONG, fuzz
 from tests.helpers.wrong_input import strict_json
@@ -39,14 +38,6 @@ def same(found, expected):
         np.testing.assert_allclose(found, expected, rtol=1e-4, atol=1e-5)
 
 
-def export(world, kind):
-    """The base path of an exported model, of a task or of the language model."""
-    if kind not in ("encoder", "lm"):
-        return world.export(kind)
-    flags = {"head": kind, "model": world.pretrained}
-    return world.part(f"exports/{kind}", lambda path: command("export", output=path, **flags))
-
-
 @pytest.mark.parametrize(
     "kinds", [["classification"], pytest.param(SLOW, marks=pytest.mark.slow)], ids=["one", "more"]
 )
@@ -56,7 +47,7 @@ def test_signatures(kinds, world):
     @functools.cache
     def opened(kind):
         """A version, and {signature: (good inputs, their answer)}."""
-        version = Version(f"{export(world, kind)}/1")
+        version = Version(f"{world.export(kind)}/1")
         texts = {
             key: np.vectorize(str.encode, otypes=[object])(np.array(value, object))
             for key, value in inputs_of(examples_of(kind, 12)[-3:]).items()
