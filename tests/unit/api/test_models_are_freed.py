@@ -1,7 +1,6 @@
 """Nothing keeps a model alive that its user has let go of: no registry, no cache, no thread."""
 
 import gc
-import pathlib
 import random
 import weakref
 
@@ -98,15 +97,3 @@ def test_nothing_is_left(name, paths, tmp_path):
     assert [f"{type(x).__name__} {x.name}" for x in left] == []
     kernels = {name for name in ops.gradient_registry.list() if name.startswith("CustomGradient")}
     assert kernels <= entries
-
-
-@pytest.mark.slow
-def test_memory_of_the_process_does_not_grow_by_a_model_a_run():
-    """A model of 26 MB, with Adam's moments 80 MB, trained four times."""
-    sizes = []
-    for _ in range(4):
-        fit(tiny_config(num_layers=1, vocab_size=300_007))
-        gc.collect()
-        pages = pathlib.Path("/proc/self/statm").read_text().split()[1]
-        sizes.append(int(pages) * 4096 / 1e6)
-    assert sizes[3] - sizes[1] < 80, sizes

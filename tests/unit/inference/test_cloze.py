@@ -48,26 +48,6 @@ def test_most_probable_pieces_are_those_of_the_network(model, tokenizer):
         assert [each.rank for each in candidates] == [1, 2, 3, 4, 5, 6, 7]
 
 
-def test_strings_of_several_pieces_have_the_likelihood_of_their_whole(model, tokenizer):
-    strings, text = ["cat", "evaluated first", "un"], "The ____ sat."
-    ((found,),) = blank_candidates(model, [text], strings, tokenizer=tokenizer)
-    scorer, totals = Scorer(model, tokenizer), {}
-    for string in strings:
-        span = [(4, 4 + len(string))]
-        whole = text.replace("____", string)
-        (score,) = scorer.score([whole], targets=[span], whole_given=True)
-        totals[string] = score.total
-    assert [each.string for each in found] == sorted(strings, key=lambda each: -totals[each])
-    for each in found:
-        assert each.probability == pytest.approx(np.exp(totals[each.string]))
-
-
-def test_probabilities_of_all_strings_of_one_length_sum_to_1():
-    strings = [f"{first} {second}" for first in range(31) for second in range(31)]
-    ((found,),) = blank_candidates(random_model(), ["9 ____ 12 13"], strings, tokenizer=NUMBERS)
-    assert sum(each.probability for each in found) == pytest.approx(1, abs=1e-4)
-
-
 @pytest.mark.parametrize("kind", ["permutation", "denoising"])
 def test_a_wide_beam_enumerates_all_strings_and_a_narrow_one_is_exact(kind):
     """Of one or two pieces, while another blank is hidden."""

@@ -99,14 +99,6 @@ def test_long_texts_have_the_means_over_their_windows(encoder, embedder, pooling
     assert read.num_truncated == 0
 
 
-def test_activations_that_overflow_end_with_a_sentence():
-    encoder = tiny_encoder()
-    for variable in encoder.variables:
-        variable.assign(1e30 * variable)
-    with pytest.raises(DataError, match="expected finite numbers"):
-        embed(encoder, ["9 10"], tokenizer=TOKENIZER)
-
-
 def test_a_causal_model_reads_as_it_was_trained():
     encoder = tiny_encoder(bidirectional=False, kind="causal")
     vectors = TextEmbedder(encoder, TOKENIZER, max_length=MAX_LENGTH)(TEXTS[:3], "cls")
@@ -114,26 +106,6 @@ def test_a_causal_model_reads_as_it_was_trained():
         inputs = pack_columns([[TOKENIZER.encode(text)]], MAX_LENGTH)
         outputs = encoder({**inputs, "order": tf.range(MAX_LENGTH)[None]})
         np.testing.assert_allclose(vector, outputs["content"][0, -1], atol=1e-5)
-
-
-def test_short_texts_do_not_run_at_the_length_of_long_ones(embedder, monkeypatch):
-    batches, graph = [], embedder._graph
-
-    def recorded(length, pooling):
-        def run(**inputs):
-            batches.append((length, np.sum(~inputs["is_padding"].numpy(), axis=1).tolist()))
-            return graph(length, pooling)(**inputs)
-
-        return run
-
-    monkeypatch.setattr(embedder, "_graph", recorded)
-    embedder(TEXTS, batch_size=4)
-    sizes = [min(length + 2, MAX_LENGTH) for length in LENGTHS]
-    assert sorted(size for _, found in batches for size in found) == sorted(sizes)
-    for length, found in batches:
-        assert 0 < len(found) <= 4
-        assert length == min(n for n in embedder._lengths if n >= max(found))
-        assert all(size > n for size in found for n in embedder._lengths if n < length)
 
 
 def test_layer_0_is_the_word_embedding(encoder):

@@ -207,17 +207,6 @@ def run(code, **environment):
     return result.stdout.splitlines()
 
 
-@pytest.mark.slow
-def test_the_import_of_the_package_is_enough_to_load(fitted):
-    """Of a model around an encoder, in every format: tests/real/test_plain_keras.py."""
-    code = f"""
-assert not [name for name in sys.modules if name.startswith("official.nlp")]
-model = tf.keras.models.load_model("{fitted[1]}/model.keras")
-print(type(model).__name__, int(model.optimizer.iterations))
-"""
-    assert run(code, TF_USE_LEGACY_KERAS="1") == ["XLNetPretrainer 4"]
-
-
 def test_every_registered_class_has_its_name():
     """What Keras' files may name is exactly what is registered."""
     registered = {}

@@ -197,17 +197,6 @@ def test_every_form_of_a_batch_gives_the_same_loss(classifying, form):
         np.testing.assert_allclose(predict(given["x"])["logits"], logits, atol=1e-5)
 
 
-def test_class_weights_are_weights_of_units(classifying):
-    batch = task_batch()
-    classifying.compile(tf_keras.optimizers.SGD(0.0), run_eagerly=True)
-    given = {"x": without(batch, "label", "weight"), "y": batch["label"]}
-    weights = np.array([1.0, 3.0, 0.5])
-    found, num_targets = classifying.train_on_batch(**given, class_weight=dict(enumerate(weights)))
-    of_units = weights[batch["label"]]
-    wanted = classifying.test_on_batch(**given, sample_weight=of_units)
-    assert found == pytest.approx(wanted, rel=1e-5) and num_targets == of_units.sum()
-
-
 @pytest.mark.parametrize("method", ["train_on_batch", "test_on_batch"])
 @pytest.mark.parametrize("given", [{}, {"sample_weight": np.ones(4)}], ids=["", "weights"])
 def test_a_pretrainer_takes_no_labels(pretrainer, method, given):

@@ -13,7 +13,6 @@ from official.xlnet.configs.training import TrainingConfig
 from official.xlnet.errors import DataError
 from official.xlnet.modeling.kernels import attention, xla_kernels
 from official.xlnet.modeling.kernels.device_forms import built_for
-from official.xlnet.modeling.layers.losses import cross_entropy_sum
 from official.xlnet.modeling.models.gradient_accumulation import accumulate
 from official.xlnet.modeling.models.xlnet_pretrainer import XLNetPretrainer
 from official.xlnet.modeling.objectives.base import ObjectiveBatch
@@ -235,40 +234,3 @@ def test_a_mask_of_ones_own_trains_as_the_order_that_it_was_made_from():
         make_model(num_layers=1).fit(
             tf.data.Dataset.from_tensor_slices(random_windows(0)).batch(4), verbose=0
         )
-
-
-def losses_from(stream, steps=60):
-    """Losses of predicting seven different tokens, each from one beginning, from a stream."""
-    model = XLNetPretrainer(tiny_config(num_layers=1, init_std=0.1, mem_len=0))
-    optimizer = tf_keras.optimizers.Adam(0.01)
-    optimizer.build(model.trainable_variables)  # Or the step would be traced twice.
-    tokens = tf.range(10, 23)[None]
-    inputs = {"token_ids": tokens, "order": tf.constant([[0] * 6 + [1] * 7])}
-    if stream == "query":
-        inputs["target_positions"] = tf.range(6, 13)[None]
-    else:
-        inputs["content_positions"] = tf.fill([1, 7], 5)
-
-    @tf.function
-    def step():
-        with tf.GradientTape() as tape:
-            logits = model(inputs)["logits"]
-            loss = cross_entropy_sum(logits, tokens[:, 6:], tf.ones([1, 7])) / 7
-        gradients = tape.gradient(loss, model.trainable_variables)
-        pairs = zip(gradients, model.trainable_variables, strict=True)
-        optimizer.apply_gradients([pair for pair in pairs if pair[0] is not None])
-        return loss
-
-    return np.array([float(step()) for _ in range(steps)])
-
-
-def test_only_the_query_stream_tells_targets_apart():
-    """Target-position awareness (paper, appendix A.1).
-
-    The content of the beginning is the same for all seven tokens, so whatever is predicted from it
-    is one distribution q, and Σ -log q(x_i) / 7 ≥ log 7. The query stream knows the position.
-    """
-    assert losses_from("query")[-1] < 0.1 * np.log(7)
-    without = losses_from("content")
-    assert without.min() >= np.log(7) - 1e-4, "the same prediction for all: it cannot be below"
-    assert without[-1] < 1.1 * np.log(7), "although it has learned which seven tokens there are"
