@@ -14,10 +14,7 @@ import pytest
 from absl import flags
 
 from data_prep.corpus.vocabulary import train_vocabulary
-from data_prep.tasks.task_data import read_task, stream_task
 from official.xlnet import cli
-from official.xlnet.configs.task import TaskConfig
-from official.xlnet.errors import DataError
 from official.xlnet.files.locks import LOCK_FILE, only_writer
 from official.xlnet.runtime.history import read_history
 from tests.helpers.checkpoints import hf_of_tf1, random_values, tf1_shapes, write_hf
@@ -168,45 +165,6 @@ def test_the_vocabulary_of_a_model_or_a_data_set_is_not_replaced(
         assert digest(folder) == before
 
 
-DEEP = "[" * 100_000
-LINES = [
-    '{"label": "good"}',
-    '{"text": null, "label": "good"}',
-    '{"text": ["the"], "label": "good"}',
-    '{"text": "the", "label": ["good"]}',
-    '{"text": "the", "label": null}',
-    '{"text": "the", "label": {}}',
-    '{"text": "the", "label": 1e999}',
-    f'{{"text": {DEEP}, "label": "good"}}',
-    '{"text": "the", "label": NaN}',
-    '{"text": "the", "label": "good"',
-    "[1]",
-    "\0",
-]
-
-
-@pytest.mark.parametrize("wrong", LINES)
-def test_a_wrong_line_is_counted_in_training_and_refused_in_prediction(wrong, tmp_path):
-    path, task = tmp_path / "t.jsonl", TaskConfig(name="classification")
-    good = '{"text": "the water", "label": "good"}\n{"text": "but not", "label": "bad"}\n'
-    path.write_text(good + wrong + "\n" + good)
-    examples, counts = read_task(str(path), task, 1.0)
-    assert [example.label for example in examples] == ["good", "bad"] * 2
-    assert counts == {"missing_labels" if "null}" in wrong else "malformed_rows": 1}
-    if '"text": "the"' not in wrong or not wrong.endswith("}"):
-        task.text_columns = ("text",)
-        with pytest.raises(DataError, match=r"t\.jsonl, (row|line) 3"):
-            list(stream_task(str(path), task))
-
-
-def test_numbers_that_are_none_are_counted(line, tmp_path, capfd):
-    rows = [*["5\tto", "3\tin"] * 5, "nan\tthe", "inf\tof", "1e300\tand"]
-    (tmp_path / "s.tsv").write_text("\n".join(["label\ttext", *rows]) + "\n")
-    arguments = line("finetune", "--task=regression", TRAIN=tmp_path / "s.tsv")
-    sentence = refused(run(capfd, *arguments))
-    assert "3 of 13 rows cannot be used (malformed_rows 3)" in sentence
-
-
 def test_text_of_nothing_but_spaces(line, tmp_path, capfd):
     spaces = [chr(c) for c in range(0x110000) if chr(c).isspace()]
     spaces += ["\u200b", "\u2060", "\ufeff", "\u00ad", "\u180e", "\u2800", "\u3164", "\u034f"]
@@ -214,19 +172,6 @@ def test_text_of_nothing_but_spaces(line, tmp_path, capfd):
         (tmp_path / "t.txt").write_text(text, encoding="utf-8")
         refused(run(capfd, *line("vocab", TEXT=tmp_path / "t.txt")))
     assert os.listdir(tmp_path) == ["t.txt"]
-
-
-RECORDS = ["[1]", "{}", "null", '{"files": 5}', '{"files": {"a": 1}}', '{"files": [1]}', "\0", DEEP]
-
-
-def test_wrong_records_of_checkpoints(line, world, tmp_path, capfd):
-    model_dir = shutil.copytree(world.pretrained, tmp_path / "m")
-    for record in RECORDS:
-        for path in model_dir.glob("ckpt-*.json"):
-            path.write_text(record)
-        for verb in ("evaluate", "pretrain"):
-            sentence = refused(run(capfd, *line(verb, LANGUAGE=model_dir, OUT=model_dir)))
-            assert "no valid checkpoint" in sentence
 
 
 MANIFEST = [

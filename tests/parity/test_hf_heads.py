@@ -197,43 +197,6 @@ def test_question_answering_losses(question_answering):
     check(mean_loss(ours, outputs, labels), span.loss + 0.5 * answer_loss)
 
 
-def test_question_answering_predictions(question_answering):
-    theirs, ours, batch, p_mask = question_answering
-    outputs = ours(batch)
-    expected = theirs(**torch_inputs(batch), p_mask=p_mask)
-    check(outputs["no_answer"], expected.cls_logits)
-    # HF may start at CLS and end before the start; what is a legal span there is one of ours,
-    # with the same probability.
-    theirs_end = expected.end_top_log_probs.detach().numpy().reshape(U, T, 3)
-    theirs_end_at = expected.end_top_index.detach().numpy().reshape(U, T, 3)
-    compared = 0
-    for u in range(U):
-        mine = {}
-        for a, start in enumerate(outputs["start_position"][u].numpy()):
-            for e, end in enumerate(outputs["end_position"][u, a].numpy()):
-                if outputs["end_log_prob"][u, a, e] > -1e29:
-                    mine[T - 1 - start, T - 1 - end] = (
-                        outputs["start_log_prob"][u, a].numpy(),
-                        outputs["end_log_prob"][u, a, e].numpy(),
-                    )
-        for a in range(3):
-            start = int(expected.start_top_index[u, a])
-            if start == T - 1:
-                continue
-            for e in range(T):
-                end = int(theirs_end_at[u, e, a])
-                if start <= end < 7:
-                    probability = np.exp(mine[start, end])
-                    np.testing.assert_allclose(
-                        probability,
-                        [expected.start_top_log_probs[u, a].item(), theirs_end[u, e, a]],
-                        rtol=1e-3,
-                        atol=1e-5,
-                    )
-                    compared += 1
-    assert compared > 10
-
-
 def test_simple_question_answering():
     """Logits, and the loss where every token is open, without padding: HF's has all of them."""
     theirs, ours = pair(

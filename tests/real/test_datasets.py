@@ -5,8 +5,6 @@ import dataclasses
 import datasets
 import numpy as np
 import pandas as pd
-import pyarrow as pa
-import pyarrow.parquet as pq
 import pytest
 import tensorflow_datasets as tfds
 
@@ -18,7 +16,6 @@ from official import xlnet
 from official.xlnet.configs.task import TaskConfig
 from official.xlnet.data.examples import TextExample
 from official.xlnet.errors import DataError
-from official.xlnet.tasks.multiple_choice import ChoiceExample
 
 NAMES = ("negative", "positive")
 SENTENCES = ['a fine film, with "quotes"', "", "naïve\nlines", "标题 \u00a0", "a\ttab", "'", "dull"]
@@ -41,33 +38,6 @@ def splits():
     return datasets.DatasetDict(train=whole, validation=whole.select(range(3, 7)))
 
 
-@pytest.mark.parametrize(
-    ("name", "write"),
-    [
-        ("a.csv", lambda split, path: split.to_csv(path)),
-        ("a.csv", lambda split, path: split.to_csv(path, index=True)),
-        ("a.jsonl", lambda split, path: split.to_json(path)),
-        ("a.json", lambda split, path: split.to_json(path)),
-        ("a.json", lambda split, path: split.to_json(path, lines=False)),
-        ("a.csv", lambda split, path: pd.read_parquet(_parquet(split, path)).to_csv(path)),
-    ],
-)
-def test_files_of_hf_splits(splits, name, write, tmp_path):
-    for split, first in (("train", 0), ("validation", 3)):
-        path, task = str(tmp_path / f"{split}.{name}"), task_of()
-        write(splits[split], path)
-        expected = [
-            TextExample(str(n), (SENTENCES[n],), str(n % 2)) for n in range(first, len(SENTENCES))
-        ]
-        assert read_task(path, task) == (expected, {})
-        assert [e.texts for e in stream_task(path, task)] == [e.texts for e in expected]
-
-
-def _parquet(split, path):
-    split.to_parquet(f"{path}.parquet")
-    return f"{path}.parquet"
-
-
 def test_hf_splits_as_objects(splits):
     """A split is read as it is, as a frame and by its columns; a mapping of splits is refused."""
     split, task = splits["train"], task_of()
@@ -87,15 +57,6 @@ def test_hf_splits_as_objects(splits):
         read_task(splits, task)
 
 
-def test_choices_in_columns_of_hf(tmp_path):
-    columns = {"sent1": ["He came."], "sent2": ["He"], "label": [1], "video-id": ["x"]}
-    columns |= {f"ending{n}": [f"e{n}"] for n in range(4)}
-    datasets.Dataset.from_dict(columns).to_csv(tmp_path / "swag.csv")
-    ((example,), _) = read_task(str(tmp_path / "swag.csv"), task_of("multiple_choice"))
-    choices = tuple(f"He e{n}" for n in range(4))
-    assert example == ChoiceExample("1", ("He came.",), choices, 1)
-
-
 def test_hf_columns_are_texts_for_the_models(world, splits):
     """A column given to `predict` and `embed` is a list of texts; a data set is refused."""
     column = splits["validation"]["sentence"]
@@ -106,25 +67,6 @@ def test_hf_columns_are_texts_for_the_models(world, splits):
     np.testing.assert_array_equal(xlnet.embed(world.pretrained, column), vectors)
     with pytest.raises(TypeError):
         xlnet.evaluate(model, splits)
-
-
-@pytest.mark.parametrize(
-    "write",
-    [
-        lambda texts, path: pd.DataFrame({"id": range(5), "text": texts}).to_parquet(path),
-        lambda texts, path: pq.write_table(pa.table({"text": texts}), path, row_group_size=2),
-        lambda texts, path: datasets.Dataset.from_dict({"text": texts}).to_parquet(path),
-    ],
-)
-def test_parquet_is_read_as_a_corpus(write, tmp_path):
-    texts = ["One line.\nAnother.", "naïve 标题", None, "a\n\nb", "last"]
-    write(texts, tmp_path / "a.parquet")
-    options = ReadOptions()
-    documents = []
-    for shard in find_shards([str(tmp_path / "a.parquet")], options):
-        for batch in read_documents(shard, options, Counts(), lambda _: None):
-            documents += batch
-    assert documents == [["One line.", "Another."], ["naïve 标题"], ["a", "b"], ["last"]]
 
 
 class Films(tfds.core.GeneratorBasedBuilder):

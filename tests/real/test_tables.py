@@ -1,4 +1,4 @@
-"""Tables that pandas, pyarrow and the csv module write, as their users do; predictions go back."""
+"""Tables that pandas, pyarrow and the csv module write, as their users do."""
 
 import csv
 import random
@@ -6,14 +6,12 @@ import random
 import pandas as pd
 import pyarrow as pa
 import pyarrow.csv
-import pyarrow.dataset
 import pytest
 
 from data_prep.tasks.task_data import read_task, stream_task
 from official.xlnet.configs.task import TaskConfig
 from official.xlnet.data.examples import TextExample
 from official.xlnet.errors import DataError
-from tests.helpers.world import command
 
 # What texts are made of; the second line is not in formats that have no quotes, or in a workbook.
 PARTS = ["the water", "naïve", "标题", "a, b", "a; b", "'", "\\", "|", "\u00a0", "{", "[1]", "#"]
@@ -148,30 +146,6 @@ def test_quotes_that_pandas_writes_into_tsv_are_mentioned(ending, said, tmp_path
     assert ([example.texts[0] for example in examples] == texts) != said
 
 
-FRAMES = {
-    "as it is": lambda frame: frame,
-    "other index": lambda frame: frame.set_index(frame.index // 2),
-    "label first": lambda frame: frame[["label", *TEXTS]],
-    "with ids": lambda frame: frame.assign(pair_ID=7),
-    "categories": lambda frame: frame.astype({"label": "category"}),
-    "arrow": lambda frame: frame.convert_dtypes(dtype_backend="pyarrow"),
-    "objects": lambda frame: frame.astype(object),
-    "arrow data set": lambda frame: pyarrow.dataset.dataset(pa.Table.from_pandas(frame)),
-}
-
-
-@pytest.mark.parametrize("form", FRAMES)
-def test_a_frame_is_read_as_its_file_is(form):
-    frame, task = frame_of(ANY_PART), task_of()
-    assert read_task(FRAMES[form](frame), task)[0] == examples_of(frame)
-    # What was found in training is what is read afterwards, in any order.
-    other = frame[[TEXTS[1], "label", TEXTS[0]]]
-    assert [e.texts for e in list(stream_task(other, task))] == [
-        example.texts for example in examples_of(frame)
-    ]
-    assert read_task(other, task)[0] == examples_of(frame)
-
-
 COLUMNS = {
     "Int64": [1, 2, None],
     "Float64": [1.5, 2.25, None],
@@ -193,18 +167,6 @@ def test_a_null_is_a_missing_label_and_no_class(dtype, name, tmp_path):
     assert read_task(frame, task_of(), max_lost=0.5) == (found, counts)
 
 
-def test_lists_of_classes_are_read_from_json_and_refused_in_a_table(tmp_path):
-    frame = pd.DataFrame({"text": ["a", "b"], "label": [["x", "y z"], []]})
-    to_json(lines=True)(frame, tmp_path / "a.jsonl")
-    task = task_of("multi_label")
-    expected = [TextExample("1", ("a",), ("x", "y z")), TextExample("2", ("b",), ())]
-    assert read_task(str(tmp_path / "a.jsonl"), task)[0] == expected
-    assert read_task(frame, task)[0] == expected
-    frame.to_csv(tmp_path / "a.csv")
-    with pytest.raises(DataError, match="the list as a text"):
-        read_task(str(tmp_path / "a.csv"), task)
-
-
 @pytest.mark.parametrize(
     ("write", "message"),
     [
@@ -222,21 +184,3 @@ def test_what_is_not_read_is_one_sentence(write, message, tmp_path):
     write(frame, str(tmp_path / "a.csv"))
     with pytest.raises(DataError, match=message):
         read_task(str(tmp_path / "a.csv"), task_of())
-
-
-def test_predictions_are_joined_by_id_and_the_evaluation_is_that_of_the_file(world, tmp_path):
-    task = world.task("classification")
-    frame = pd.read_csv(task.dev, sep="\t").assign(expected=task.predictions())
-    frame["id"] = [f"row-{number}" for number in range(len(frame))]
-    mixed = frame.sample(frac=1, random_state=3)
-    mixed[["id", "text"]].to_csv(tmp_path / "new.csv", index=False)
-    output = tmp_path / "predictions.jsonl"
-    command("predict", model=task.model, input=tmp_path / "new.csv", output=output)
-    joined = frame.merge(pd.read_json(output, lines=True), on="id", suffixes=("", "_found"))
-    assert len(joined) == len(frame)
-    for row in joined.itertuples():
-        assert row.label_found == row.expected["label"]
-        assert row.probabilities == pytest.approx(row.expected["probabilities"], abs=1e-4)
-    mixed[["label", "text"]].to_json(tmp_path / "dev.jsonl", orient="records", lines=True)
-    found = command("evaluate", model=task.model, data=tmp_path / "dev.jsonl")
-    assert found["accuracy"] == (joined.label_found == joined.label).mean()

@@ -3,6 +3,8 @@
 import subprocess
 import sys
 
+import pytest
+
 from tests.helpers.documents import ROOT
 from tests.skips import ALLOWED, HINT
 
@@ -12,6 +14,9 @@ import pytest
 @pytest.mark.skipif(True, reason={reason!r})
 @pytest.mark.parametrize("number", range(3))
 def test_marked(number):
+    pass
+
+def test_passes():
     pass
 """
 WHOLE_FILE = 'import pytest\n\npytest.importorskip("a_package_that_nobody_has")\n'
@@ -26,19 +31,20 @@ def run(folder, *flags):
     return done.returncode, done.stdout
 
 
-def test_skips_are_listed_and_fail_a_run_that_forbids_them(tmp_path):
-    (tmp_path / "test_some.py").write_text(SKIPPED.format(reason="no browser is installed"))
-    (tmp_path / "test_file.py").write_text(WHOLE_FILE)
-    for flags, status in (((), 0), (("--no-skips", "--numprocesses=2"), 1)):
-        found, output = run(tmp_path, *flags)
-        assert found == status and HINT in output
-        assert "3 skipped: no browser is installed" in output
-        assert "1 skipped: could not import 'a_package_that_nobody_has'" in output
-
-
-def test_allowed_reasons_pass(tmp_path):
-    (reason,) = ALLOWED
-    text = SKIPPED.format(reason=reason) + "\ndef test_passes():\n    pass\n"
-    (tmp_path / "test_some.py").write_text(text)
-    status, output = run(tmp_path, "--no-skips")
-    assert status == 0 and f"3 skipped: {reason}" in output and HINT not in output
+@pytest.mark.parametrize(
+    ("reason", "flags", "status"),
+    [
+        ("no browser is installed", [], 0),
+        ("no browser is installed", ["--no-skips", "--numprocesses=2"], 1),
+        (*ALLOWED, ["--no-skips"], 0),
+    ],
+)
+def test_skips_are_listed_and_fail_a_run_that_forbids_them(reason, flags, status, tmp_path):
+    (tmp_path / "test_some.py").write_text(SKIPPED.format(reason=reason))
+    is_allowed = reason in ALLOWED
+    if not is_allowed:
+        (tmp_path / "test_file.py").write_text(WHOLE_FILE)
+    found, output = run(tmp_path, *flags)
+    assert found == status and (HINT in output) != is_allowed
+    assert f"3 skipped: {reason}" in output
+    assert ("1 skipped: could not import 'a_package_that_nobody_has'" in output) != is_allowed
