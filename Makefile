@@ -26,11 +26,13 @@ SOURCES := official/xlnet data_prep benchmarks tools
 export TF_USE_LEGACY_KERAS ?= 1
 export TF_ENABLE_ONEDNN_OPTS ?= 1
 export TF_CPP_MIN_LOG_LEVEL ?= 3
+# CPU-seconds of the tests of earlier runs.
+export XLNET_TEST_COSTS ?= build/costs.json
 # Environments of other programs, where they are installed (`make setup-all`).
 export XLNET_JAX_PYTHON ?= $(wildcard $(CURDIR)/$(JAX_VENV)/bin/python)
 export XLNET_HF4_PYTHON ?= $(wildcard $(CURDIR)/$(HF4_VENV)/bin/python)
 
-.PHONY: help setup setup-all browser demo test test-all fuzz journeys mutants test-install bazel-test coverage parity tpu-check gpu-check check audit \
+.PHONY: help setup setup-all browser demo test test-changed test-all fuzz journeys mutants test-install bazel-test coverage parity tpu-check gpu-check check audit \
   format release bench figures notebooks docs
 
 help:  ## Show the targets.
@@ -50,6 +52,11 @@ demo: $(ENVIRONMENT)  ## Pre-train a tiny XLNet on the documentation of the inst
 test: $(ENVIRONMENT)  ## Run the tests (not those marked slow), or some: TESTS=tests/unit/tasks.
 	$(IN_VENV) -m pytest $(WORKERS) $(TESTS) $(PYTEST_FLAGS)
 
+# Handed out one by one: the cheapest come first.
+test-changed: $(ENVIRONMENT)  ## Run the tests that the changes since main can break, up to the first failure.
+	tests=$$($(IN_VENV) -m tools.changed_tests); [ -z "$$tests" ] || $(IN_VENV) -m pytest \
+	  --numprocesses=2 --dist=load --maxschedchunk=1 --exitfirst $$tests $(PYTEST_FLAGS) || [ $$? = 5 ]
+
 test-all: setup-all  ## Run all tests, with what they wait for installed.
 	$(IN_VENV) -m pytest $(WORKERS) -m "slow or not slow" --no-skips $(TESTS) $(PYTEST_FLAGS)
 
@@ -63,10 +70,9 @@ journeys: $(ENVIRONMENT)  ## Make N journeys of right input through the verbs (N
 
 mutants: N := 150
 mutants: $(ENVIRONMENT)  ## Change N places of the product, one at a time, and count those that tests notice.
-	mkdir -p build
-	XLNET_TEST_COSTS=build/costs.json $(MAKE) test \
+	$(MAKE) test \
 	  PYTEST_FLAGS="--cov=official/xlnet --cov=data_prep --cov-context=test --cov-report="
-	$(IN_VENV) -m tools.mutants --number=$(N) --coverage=.coverage --costs=build/costs.json \
+	$(IN_VENV) -m tools.mutants --number=$(N) --coverage=.coverage --costs=$(XLNET_TEST_COSTS) \
 	  --output=build/mutants.jsonl
 
 test-install: $(ENVIRONMENT)  ## Install the wheel without the lock, lowest and highest, and run it.

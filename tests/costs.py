@@ -2,7 +2,8 @@
 
 A plugin of pytest, which prints the sums at the end of a run. CPU-seconds hardly depend on what
 else the machine does. What several tests share is counted for the first of them. With
-XLNET_TEST_COSTS, a file gets {test: CPU-seconds} as JSON, for `tools.mutants`.
+XLNET_TEST_COSTS, a file gets {test: CPU-seconds} as JSON, added to what it has of other tests, for
+`tools.mutants` and `tools.changed_tests`.
 """
 
 from __future__ import annotations
@@ -47,7 +48,9 @@ def pytest_terminal_summary(terminalreporter, config):
         tests = collections.Counter()
         for report in reports:
             tests[report.nodeid] += report.cpu_seconds
-        pathlib.Path(path).write_text(json.dumps(tests))
+        (file := pathlib.Path(path)).parent.mkdir(exist_ok=True)
+        others = json.loads(file.read_text()) if file.exists() else {}
+        file.write_text(json.dumps(others | tests))
     tiers, folders, files = collections.Counter(), collections.Counter(), collections.Counter()
     for report in reports:
         tiers["slow" if "slow" in report.keywords else "fast"] += report.cpu_seconds
