@@ -14,15 +14,14 @@ from official.xlnet.errors import DataError, require_data
 if TYPE_CHECKING:  # Importing it loads TensorFlow, which workers do not need.
     from official.xlnet.configs.data import DataConfig
 
-FORMATS = ("auto", "text", "jsonl", "wiki", "warc", "parquet")
-
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class ReadOptions:
     """Options for reading input files.
 
     Attributes:
-      format: one of `FORMATS`; `auto` detects the format from the file name and first bytes.
+      format: name of a format in `corpus.formats.TEXT_FORMATS`; `auto` detects it from the name and
+        first bytes of a file.
       text_field: JSON field, Parquet column or TFDS feature that contains the text.
       on_bad_utf8: handling of invalid UTF-8: `error`, or `replace` by U+FFFD.
       document_start: regular expression of the beginning of a document's first line, in plain
@@ -45,13 +44,12 @@ class ReadOptions:
 
     def __post_init__(self):
         """Validates the values."""
-        for name, allowed in (("format", FORMATS), ("on_bad_utf8", ("error", "replace"))):
-            require_data(
-                getattr(self, name) in allowed,
-                name,
-                f"one of {', '.join(allowed)}",
-                f"{getattr(self, name)!r}",
-            )
+        require_data(
+            self.on_bad_utf8 in ("error", "replace"),
+            "on_bad_utf8",
+            "one of error, replace",
+            f"{self.on_bad_utf8!r}",
+        )
         require_number("max_lost", self.max_lost, SHARE, numbers.Real)
         try:
             self.document_starts()

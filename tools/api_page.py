@@ -1,8 +1,8 @@
-"""Lists the public names in docs/library.md, and makes the site's pages about them.
+"""Lists the public names in docs/library.md and the formats of text in docs/data_preparation.md.
 
     python -m tools.api_page
 
-The list has the first paragraph of each docstring. A test verifies that it is up to date. MkDocs
+The list has the first paragraph of each docstring. Tests verify that both are up to date. MkDocs
 calls the functions `on_…` (`hooks` in mkdocs.yml): the site has a page for each section, which
 mkdocstrings makes of signatures and docstrings, and the names in the list link to them. Modules
 are parsed, not imported, except `official.xlnet`, whose names come first.
@@ -15,10 +15,13 @@ import pathlib
 import re
 from typing import Any
 
+from data_prep.corpus import text_formats
+from data_prep.corpus.formats import TEXT_FORMATS
 from official import xlnet
 
 ROOT = pathlib.Path(__file__).parents[1]
 PAGE = ROOT / "docs/library.md"
+FORMATS_PAGE = ROOT / "docs/data_preparation.md"
 
 # {section: other names that programs and extensions use}.
 SECTIONS = {
@@ -54,6 +57,10 @@ SECTIONS = {
         "official.xlnet.errors.PeerLostError",
         "official.xlnet.errors.PreemptedError",
         "official.xlnet.errors.StoppedError",
+    ),
+    "Formats of text": (
+        "data_prep.corpus.formats.TextFormat",
+        "data_prep.corpus.formats.TextReading",
     ),
     "Layers and optimizers": (
         "official.xlnet.modeling.networks.encoder.Encoder",
@@ -126,8 +133,33 @@ Definition = ast.FunctionDef | ast.ClassDef
 
 
 def main() -> None:
-    """Writes the list."""
+    """Writes both."""
     PAGE.write_text(page(), encoding="utf-8")
+    text = FORMATS_PAGE.read_text(encoding="utf-8")
+    begin, end = "<!-- formats: python -m tools.api_page -->\n", "<!-- end of formats -->"
+    before, _, rest = text.partition(begin)
+    text = "".join([before, begin, formats(), end, rest.partition(end)[2]])
+    FORMATS_PAGE.write_text(text, encoding="utf-8")
+
+
+def formats() -> str:
+    """Returns the table of the formats of text."""
+    lines = [
+        "| `--format` | files | a document is | read in parts | compressed | errors name |",
+        "|---|---|---|---|---|---|",
+    ]
+    for name, form in TEXT_FORMATS.items():
+        files = ", ".join(f"`{ending}`" for ending in form.endings)
+        files = files or (f"begin with `{form.mark.decode()}`" if form.mark else "others")
+        if not form.is_file:
+            name, files = "", f"`{text_formats.TFDS_PREFIX}NAME:SPLIT`"
+        document = " ".join((form.__doc__ or "").split()).removesuffix(".")
+        facts = [form.before or form.parts, not form.parts]
+        words = ["yes" if fact else "no" for fact in facts]
+        words.append("the line" if form.before else "the record")
+        cells = [f"`{name}`" if name else "", files, document[0].lower() + document[1:], *words]
+        lines.append(f"| {' | '.join(cells)} |")
+    return "\n".join(lines) + "\n"
 
 
 def page() -> str:

@@ -1,14 +1,12 @@
 """Sharding of a corpus: splits input files into parts that are read in parallel.
 
-An uncompressed file is split into byte ranges whose size depends only on the size of the corpus,
-so shards do not depend on the number of workers. A compressed file or web archive is a single
-shard; a Parquet file is split into groups of row groups, a TFDS split into ranges of examples.
+A file of text is split into byte ranges whose size depends only on the size of the corpus, so
+shards do not depend on the number of workers; other formats have parts of their own, or one.
 """
 
 from __future__ import annotations
 
 import collections
-import dataclasses
 import datetime
 import hashlib
 import json
@@ -20,21 +18,20 @@ from typing import Any
 
 import fsspec
 
-from data_prep.corpus import web_archives
+from data_prep.corpus.formats import TEXT_FORMATS, Shard
+from data_prep.corpus.text_formats import TFDS_PREFIX
 from data_prep.settings import ReadOptions
 from official.xlnet.errors import DataError, require_data, require_extra
 from official.xlnet.files import file_system
 from official.xlnet.files.arguments import weighted
 from official.xlnet.files.checksums import sha256_of
-from official.xlnet.files.compression import compression, open_stream, without_compression
+from official.xlnet.files.compression import compression, ending, open_stream
 from official.xlnet.files.text import BYTE_ORDER_MARK, check_is_text
 
 _MIN_SHARD_BYTES, _MAX_SHARD_BYTES, _TARGET_NUM_SHARDS = 4 << 20, 64 << 20, 256
-_EXAMPLES_PER_SHARD = 20_000
 _DETECTION_BYTES = 1 << 12  # Read to detect the format of a file.
-_JSON_LINES, _TABLES = (".jsonl", ".json", ".ndjson"), (".csv", ".tsv")
+_TABLES = (".csv", ".tsv")
 _JSON_OBJECT = re.compile(rb'\{\s*"(?:[^"\\]|\\.)*"\s*:')
-_TFDS_PREFIX = "tfds:"
 _EPOCH = datetime.datetime(1970, 1, 1, tzinfo=datetime.UTC)
 
 
@@ -47,25 +44,6 @@ class DataFrame(typing.Protocol):
 
 
 Paths = str | os.PathLike | Sequence[str | os.PathLike] | DataFrame
-
-
-@dataclasses.dataclass(frozen=True)
-class Shard:
-    """A part of a corpus that is read by one worker.
-
-    Attributes:
-      path: path of the file, or name and split of a TFDS data set.
-      format: `text`, `jsonl`, `wiki`, `warc`, `parquet` or `tfds`.
-      start: index of the first byte (uncompressed files), row group or example.
-      stop: end of the range (exclusive); -1 for files that are read to the end.
-      num_bytes: size on disk in bytes, for progress reports.
-    """
-
-    path: str
-    format: str
-    start: int
-    stop: int
-    num_bytes: int
 
 
 def find_shards(inputs: Sequence[str], options: ReadOptions) -> list[Shard]:
@@ -88,7 +66,7 @@ def find_shards(inputs: Sequence[str], options: ReadOptions) -> list[Shard]:
     sizes: dict[str, int] = {}  # {path: size in bytes}; 0 for TFDS.
     times: collections.Counter[str] = collections.Counter()
     for pattern in inputs:
-        if pattern.startswith(_TFDS_PREFIX):
+        if pattern.startswith(TFDS_PREFIX):
             sizes[pattern] = 0
             times[pattern] += 1
             continue
@@ -145,17 +123,18 @@ def shard_bytes(corpus_bytes: int) -> int:
 
 
 def _file_shards(path: str, size: int, options: ReadOptions, shard_size: int) -> list[Shard]:
-    if path.startswith(_TFDS_PREFIX):
-        return _tfds_shards(path)
-    if not size:
-        return [Shard(path, "text", 0, 0, 0)]
-    kind = _format(path, options.format)
-    if kind == "parquet":
-        return _parquet_shards(path, shard_size)
-    if kind == "warc" or compression(path) is not None:
-        return [Shard(path, kind, 0, -1, size)]
+    name = "tfds" if path.startswith(TFDS_PREFIX) else "text"
+    if size:
+        name = _format(path, options.format)
+    elif name == "text":
+        return [Shard(path, name, 0, 0, 0)]
+    form = TEXT_FORMATS[name]
+    if form.parts:
+        return [Shard(part, name, *numbers) for part, *numbers in form.parts(path, shard_size)]
+    if form.before is None or compression(path) is not None:
+        return [Shard(path, name, 0, -1, size)]
     return [
-        Shard(path, kind, start, min(start + shard_size, size), min(shard_size, size - start))
+        Shard(path, name, start, min(start + shard_size, size), min(shard_size, size - start))
         for start in range(0, size, shard_size)
     ]
 
@@ -164,27 +143,30 @@ def _format(path: str, wanted: str) -> str:
     """Format of a file, by its name and first bytes if it is to be detected.
 
     Raises:
+      ConfigError: there is no such format.
       DataError: the file is not text, or its content contradicts its name.
     """
-    extension = os.path.splitext(without_compression(path))[1].lower()
-    if wanted == "parquet" or (wanted == "auto" and extension == ".parquet"):
-        return "parquet"
+    extension = ending(path)
     with open_stream(path) as (stream, _):
         head = stream.read(_DETECTION_BYTES).removeprefix(BYTE_ORDER_MARK)
-    if wanted == "warc" or (wanted == "auto" and head.startswith(web_archives.MARK)):
-        return "warc"
-    check_is_text(head, path)
+    start = head.lstrip()
+    if wanted == "auto":
+        forms = {name: TEXT_FORMATS[name] for name in TEXT_FORMATS.names()}
+        named = [name for name, form in forms.items() if extension in form.endings]
+        named += [name for name, form in forms.items() if form.mark and start.startswith(form.mark)]
+        wanted = named[0] if named else "auto"
+    form = TEXT_FORMATS[wanted if wanted != "auto" else "text"]
+    require_data(form.is_file, "format", "a format of files", repr(wanted))
+    if form.before:
+        check_is_text(head, path)
+    require_data(
+        wanted != "jsonl" or not start.startswith(b"["),
+        path,
+        "a JSON object on every line",
+        f"an array; convert it with: jq -c '.[]' {path} > NEW.jsonl",
+    )
     if wanted != "auto":
         return wanted
-    first_line = head.lstrip().partition(b"\n")[0].rstrip()
-    if extension in _JSON_LINES:
-        require_data(
-            not first_line.startswith(b"["),
-            path,
-            "a JSON object on every line",
-            f"an array; convert it with: jq -c '.[]' {path} > NEW.jsonl",
-        )
-        return "jsonl"
     require_data(
         extension not in _TABLES,
         path,
@@ -192,79 +174,35 @@ def _format(path: str, wanted: str) -> str:
         "a table by its name; convert it, e.g. with pandas.read_csv and to_parquet, or read its "
         "lines as text with --format=text",
     )
+    first_line = start.partition(b"\n")[0].rstrip()
     require_data(
         not _JSON_OBJECT.match(first_line) or (b"\n" in head and not first_line.endswith(b"}")),
         path,
         "text by its name",
         "what looks like JSON lines; read it with --format=jsonl, or as it is with --format=text",
     )
-    return "wiki" if first_line.startswith(b"<doc id=") else "text"
-
-
-def _parquet_shards(path: str, shard_size: int) -> list[Shard]:
-    require_extra("pyarrow", "parquet", path)
-    import pyarrow
-    import pyarrow.parquet as pq
-
-    try:
-        with file_system.open(path, "rb") as file:
-            metadata = pq.read_metadata(file)
-    except pyarrow.ArrowInvalid as error:
-        raise DataError(f"{path}: expected a Parquet file: {error}") from None
-    shards, start, num_bytes = [], 0, 0
-    for group in range(metadata.num_row_groups):
-        num_bytes += metadata.row_group(group).total_byte_size
-        if num_bytes >= shard_size or group == metadata.num_row_groups - 1:
-            shards.append(Shard(path, "parquet", start, group + 1, num_bytes))
-            start, num_bytes = group + 1, 0
-    return shards
-
-
-def _tfds_shards(name: str) -> list[Shard]:
-    require_extra("tensorflow_datasets", "tfds", "tfds:")
-    import tensorflow_datasets as tfds
-
-    dataset, _, split = name[len(_TFDS_PREFIX) :].partition(":")
-    split = split or "train"
-    splits: Any = {}
-    try:
-        splits = tfds.builder(dataset).info.splits
-        slices = tfds.core.ReadInstruction.from_spec(split).to_absolute(splits)
-    except (ValueError, AssertionError, NotImplementedError) as error:
-        raise DataError(
-            f"{name}: expected a split of {dataset} that is on disk, one of "
-            f"{', '.join(splits) or '(none: download it with tfds build)'}, or a slice of one, "
-            f"such as train[:80%]; got {split!r} ({str(error).partition(chr(10))[0]})"
-        ) from None
-    shards = []
-    for part in slices:
-        info = splits[part.splitname]
-        per_example = info.num_bytes // max(1, info.num_examples)
-        end = info.num_examples if part.to is None else part.to
-        for start in range(part.from_ or 0, end, _EXAMPLES_PER_SHARD):
-            stop = min(start + _EXAMPLES_PER_SHARD, end)
-            path = f"{dataset}:{part.splitname}"
-            shards.append(Shard(path, "tfds", start, stop, per_example * (stop - start)))
-    return shards
+    return "text"
 
 
 def versions_of(shards: Sequence[Shard]) -> str:
     """Returns a hash of the versions of all files: times of modification, or keys of a bucket."""
-    paths = dict.fromkeys(shard.path for shard in shards if shard.format != "tfds")
+    paths = dict.fromkeys(x.path for x in shards if TEXT_FORMATS[x.format].is_file)
     return combined_hash([str(file_system.version(path)) for path in paths])
 
 
 def checksum_of(shard: Shard) -> str:
     """Returns the SHA-256 of the bytes of a shard.
 
-    The first shard of a Parquet file stands for the whole file. A file in a bucket, which would be
-    fetched a second time, is represented by its version; a TFDS data set by its name.
+    The first shard of a file that is not divided by bytes stands for the whole file. A file in a
+    bucket, which would be fetched a second time, is represented by its version; a TFDS data set by
+    its name.
     """
-    if shard.format == "tfds" or (shard.format == "parquet" and shard.start):
+    form = TEXT_FORMATS[shard.format]
+    is_part = shard.stop >= 0 and form.before is not None
+    if not form.is_file or (shard.start and not is_part):
         return ""
     if file_system.is_remote(shard.path):
         return str(file_system.version(shard.path))
-    is_part = shard.stop >= 0 and shard.format != "parquet"
     return sha256_of(shard.path, *((shard.start, shard.stop) if is_part else ())) or ""
 
 
@@ -275,6 +213,6 @@ def combined_hash(hashes: Sequence[str]) -> str:
 
 def newest_file(shards: Sequence[Shard]) -> str:
     """Returns the path of the local file that was modified last, or of any file of a bucket."""
-    paths = dict.fromkeys(shard.path for shard in shards if shard.format != "tfds")
+    paths = dict.fromkeys(x.path for x in shards if TEXT_FORMATS[x.format].is_file)
     local = [path for path in paths if not file_system.is_remote(path)]
     return max(local, key=file_system.version) if local else next(iter(paths))

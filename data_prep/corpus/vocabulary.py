@@ -28,7 +28,8 @@ import numpy as np
 import sentencepiece
 
 from data_prep.corpus.corpus import Paths, find_shards, list_of_paths
-from data_prep.corpus.readers import LOST, Counts, read_documents
+from data_prep.corpus.formats import LOST, Counts
+from data_prep.corpus.readers import read_documents
 from data_prep.settings import SampleOptions
 from official.xlnet.data.reading import check_lost
 from official.xlnet.data.schema import MANIFEST_FILE
@@ -103,7 +104,7 @@ def train_vocabulary(
       sample_bytes: approximate amount of text to train on, in bytes, sampled by line.
       seed: random seed of the sample.
       progress: whether to show a progress bar, on a terminal or in a notebook.
-      format: input format, one of `settings.FORMATS`.
+      format: input format, see `prepare`.
       text_field: JSON field, Parquet column or TFDS feature that contains the text.
       on_bad_utf8: handling of invalid UTF-8: `error`, or `replace` by U+FFFD.
       max_lost: largest share of the records that may be unreadable or without text.

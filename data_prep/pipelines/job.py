@@ -22,14 +22,13 @@ import numpy as np
 from absl import logging
 
 from data_prep.corpus.corpus import (
-    Shard,
     checksum_of,
     combined_hash,
     find_shards,
     newest_file,
     versions_of,
 )
-from data_prep.corpus.readers import LOST, Counts
+from data_prep.corpus.formats import LOST, TEXT_FORMATS, Counts, Shard
 from data_prep.records import lane_files, token_files
 from data_prep.records.lane_files import Layout, lay_out
 from data_prep.records.splits import split_documents
@@ -93,6 +92,12 @@ class Job:
     def token_dtype(self) -> np.dtype:
         """Data type of token files."""
         return token_files.token_dtype(self.tokenizer.vocab_size)
+
+    @property
+    def is_read_here(self) -> bool:
+        """Whether a script or notebook has the reader of a format, which no worker can import."""
+        readers = [TEXT_FORMATS[shard.format].documents for shard in self.shards]
+        return any(reader.__module__ == "__main__" for reader in readers)
 
     def is_finished(self) -> bool:
         """Whether the output directory holds the output of this job, complete and undamaged.

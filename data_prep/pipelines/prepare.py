@@ -68,7 +68,7 @@ def prepare(
       beam_options: command-line options of Apache Beam and its runner, to run on workers of Beam;
         the input and the output are then in a bucket, or on a file system that all workers mount:
         `["--runner=DaskRunner", "--dask_client_address=tcp://scheduler:8786"]`, for example.
-      format: input format, one of `settings.FORMATS`; `auto` detects it per file.
+      format: input format, a name in `corpus.formats.TEXT_FORMATS`; `auto` detects it per file.
       text_field: JSON field, Parquet column or TFDS feature that contains the text.
       on_bad_utf8: handling of invalid UTF-8: `error`, or `replace` by U+FFFD.
       document_start: regular expression of the beginning of a document's first line, in plain
@@ -131,8 +131,8 @@ def prepare(
 
             return _run_passes(job, functools.partial(run_on_beam, job.work_dir, beam_options))
         paths = [*inputs, *heldout, vocab, output_dir]
-        if any(path.lower().startswith("memory://") for path in paths):
-            num_workers = 1  # No other process would see the files.
+        if job.is_read_here or any(path.lower().startswith("memory://") for path in paths):
+            num_workers = 1  # No other process would see the files, or import the reader.
         with local_workers(num_workers or num_cores(), progress) as run:
             return _run_passes(job, run)
 

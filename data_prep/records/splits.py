@@ -19,7 +19,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from data_prep.corpus.readers import Counts
+from data_prep.corpus.formats import Counts
 from data_prep.records.token_files import (
     read_document_table,
     read_tokens,

@@ -24,9 +24,10 @@ from typing import IO, Any
 
 import numpy as np
 
-from data_prep.corpus.corpus import Shard, checksum_of
+from data_prep.corpus.corpus import checksum_of
 from data_prep.corpus.filters import reason_to_drop
-from data_prep.corpus.readers import Counts, Document, read_documents
+from data_prep.corpus.formats import Counts, Shard
+from data_prep.corpus.readers import Document, read_documents
 from data_prep.settings import Settings
 from official.xlnet.files import file_system
 from official.xlnet.files.atomic import atomic_write

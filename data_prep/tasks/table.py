@@ -23,7 +23,7 @@ from data_prep.tasks.table_files import read_file
 from official.xlnet.data.examples import Example
 from official.xlnet.data.reading import Reading
 from official.xlnet.errors import ArgumentTypeError, DataError, require_data
-from official.xlnet.files.compression import without_compression
+from official.xlnet.files.compression import ending
 
 _NO_VALUE = ("NAType", "NaTType")  # Of pandas; they are neither equal to nothing nor to themselves.
 
@@ -62,7 +62,7 @@ def read_rows(reading: Reading) -> Iterator[Row]:
 
 def is_table(reading: Reading) -> bool:
     """Whether a source is a table for tasks whose own format is another one."""
-    extension = os.path.splitext(without_compression(reading.path))[1].lower()
+    extension = ending(reading.path)
     return reading.rows is not None or extension in (".jsonl", ".ndjson", ".parquet")
 
 

@@ -8,18 +8,18 @@ from __future__ import annotations
 
 import contextlib
 import csv
+import functools
 import itertools
-import os
 import re
 import sys
-from collections.abc import Iterable, Iterator
-from typing import Any
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any, TextIO
 
 from data_prep.tasks.rows import Row, distinct, listed
 from official.xlnet.data.reading import Reading
 from official.xlnet.errors import DataError, require_data, require_extra
 from official.xlnet.files import file_system
-from official.xlnet.files.compression import without_compression
+from official.xlnet.files.compression import ending
 from official.xlnet.files.json_files import parse_json
 from official.xlnet.files.schema import conform, shown
 from official.xlnet.files.text import open_text
@@ -41,28 +41,24 @@ def read_file(reading: Reading) -> Iterator[Row]:
     Raises:
       DataError: the file cannot be read, or a row is invalid in strict mode.
     """
+    yield from TABLE_FORMATS.get(ending(reading.path), TABLE_FORMATS[".tsv"])(reading)
+
+
+def _delimited(own: str, reading: Reading) -> Iterator[Row]:
+    """Rows of a file of CSV or TSV, whose own separator is a comma or a tab."""
     path = reading.path
-    extension = os.path.splitext(without_compression(path))[1].lower()
-    if extension == ".parquet":
-        require_extra("pyarrow", "parquet", path)
-        yield from _parquet_rows(path)
-        return
     with open_text(path, newline="") as file:
-        if extension in (".jsonl", ".json", ".ndjson"):
-            yield from _json_rows(reading, file)
-        else:
-            own = "," if extension == ".csv" else "\t"
-            first = file.readline()
-            require_data(
-                not first.lstrip().startswith(('{"', "[{")),
-                path,
-                f"a table, as {extension or 'no extension'} says",
-                "JSON; rename the file to .jsonl",
-            )
-            separator = _separator(reading, first, own)
-            is_quoted = own == "," or separator != own
-            lines = itertools.chain([first], file)
-            yield from _named(reading, _records(reading, lines, separator, is_quoted))
+        first = file.readline()
+        require_data(
+            not first.lstrip().startswith(('{"', "[{")),
+            path,
+            f"a table, as {ending(path) or 'no extension'} says",
+            "JSON; rename the file to .jsonl",
+        )
+        separator = _separator(reading, first, own)
+        is_quoted = own == "," or separator != own
+        lines = itertools.chain([first], file)
+        yield from _named(reading, _records(reading, lines, separator, is_quoted))
 
 
 def needed_columns(reading: Reading) -> set[str]:
@@ -175,17 +171,24 @@ def _columns(reading: Reading, fields: list[str]) -> tuple[list[str], bool]:
     return texts, False
 
 
-def _json_rows(reading: Reading, file) -> Iterator[Row]:
-    first = file.readline()
-    if first.lstrip().startswith("["):
-        tree = parse_json(first + file.read(), reading.path)
-        for number, row in enumerate(conform(tree, list[Any], reading.path), start=1):
-            if isinstance(row, dict):
-                yield row
-            else:
-                where = f"{reading.path}, row {number}"
-                reading.reject("malformed_rows", f"{where}: expected an object, got {shown(row)}")
-        return
+def _json_rows(reading: Reading) -> Iterator[Row]:
+    with open_text(reading.path, newline="") as file:
+        first = file.readline()
+        is_array = first.lstrip().startswith("[")
+        yield from (_array_rows if is_array else _line_rows)(reading, first, file)
+
+
+def _array_rows(reading: Reading, first: str, file: TextIO) -> Iterator[Row]:
+    tree = parse_json(first + file.read(), reading.path)
+    for number, row in enumerate(conform(tree, list[Any], reading.path), start=1):
+        if isinstance(row, dict):
+            yield row
+        else:
+            where = f"{reading.path}, row {number}"
+            reading.reject("malformed_rows", f"{where}: expected an object, got {shown(row)}")
+
+
+def _line_rows(reading: Reading, first: str, file: TextIO) -> Iterator[Row]:
     require_data(
         not first.lstrip().startswith("{") or "}" in first,
         reading.path,
@@ -204,7 +207,9 @@ def _json_rows(reading: Reading, file) -> Iterator[Row]:
             reading.reject("malformed_rows", str(error))
 
 
-def _parquet_rows(path: str) -> Iterator[Row]:
+def _parquet_rows(reading: Reading) -> Iterator[Row]:
+    path = reading.path
+    require_extra("pyarrow", "parquet", path)
     from pyarrow import ArrowException, parquet
 
     try:
@@ -214,3 +219,12 @@ def _parquet_rows(path: str) -> Iterator[Row]:
                     yield {k: v if isinstance(v, _OF_JSON) else str(v) for k, v in row.items()}
     except ArrowException as error:
         raise DataError(f"{path}: expected a Parquet file, got another one: {error}") from None
+
+
+# {ending of a file: its reader}; without any of these, files are read as TSV.
+TABLE_FORMATS: dict[str, Callable[[Reading], Iterator[Row]]] = {
+    ".tsv": functools.partial(_delimited, "\t"),
+    ".csv": functools.partial(_delimited, ","),
+    **dict.fromkeys((".jsonl", ".json", ".ndjson"), _json_rows),
+    ".parquet": _parquet_rows,
+}

@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Sequence
 from typing import Any
 
-from data_prep.tasks.table_files import read_file
+from data_prep.tasks.table_files import TABLE_FORMATS, read_file
 from official.xlnet.configs.task import TaskConfig
 from official.xlnet.data.reading import Reading
 from official.xlnet.errors import DataError, did_you_mean, require_data
-from official.xlnet.files.compression import without_compression
+from official.xlnet.files.compression import ending
 from official.xlnet.files.json_files import read_json
 from official.xlnet.files.schema import shown
 from official.xlnet.files.text import open_text
 
-_TABLES = (".csv", ".tsv", ".jsonl", ".json", ".ndjson", ".parquet")
 _NAMES = (
     {"sentence_good": "good", "sentence_bad": "bad"},  # BLiMP's columns.
     {"frame": "context", "completion": "text"},  # Columns of cloze norms.
@@ -44,7 +42,7 @@ def read_text_rows(
     rows: list[dict[str, Any]] = [{"text": text} for text in texts]
     if path is None:
         pass
-    elif os.path.splitext(without_compression(path))[1].lower() in _TABLES:
+    elif ending(path) in TABLE_FORMATS:
         rows += read_file(Reading(path, TaskConfig(), strict=True, with_labels=False))
     else:
         with open_text(path) as file:

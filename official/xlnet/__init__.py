@@ -19,6 +19,7 @@ from official.xlnet.modeling.ops.keras_names import register_names
 
 if TYPE_CHECKING:
     import official.xlnet.testing as testing
+    from data_prep.corpus.formats import register_format
     from data_prep.corpus.vocabulary import train_vocabulary
     from data_prep.pipelines.prepare import prepare
     from official.xlnet.analysis.attention_maps import attention_maps
@@ -123,6 +124,7 @@ _MODULE_OF = {
     "register_attention_init": "official.xlnet.modeling.ops.initializers",
     "register_auxiliary": "official.xlnet.modeling.objectives.auxiliary",
     "register_depth": "official.xlnet.modeling.depth.stacked",
+    "register_format": "data_prep.corpus.formats",
     "register_head": "official.xlnet.modeling.heads",
     "register_network": "official.xlnet.modeling.networks.encoder",
     "register_objective": "official.xlnet.modeling.objectives",

@@ -12,6 +12,7 @@ import pytest
 import tensorflow as tf
 import yaml
 
+from data_prep.corpus.formats import TEXT_FORMATS
 from official import xlnet as package
 from official.xlnet import cli
 from official.xlnet.configs.base import SETTINGS
@@ -37,7 +38,8 @@ pytestmark = pytest.mark.slow
 
 PAGE = blocks(ROOT / "docs/extending.md")
 REGISTRIES = (OBJECTIVES, NETWORKS, SETTINGS, TASKS, HEADS, SERVICES, FILE_READERS, FOLDER_READERS)
-MODULES = ("prefix_lm", "convolutions", "stars")
+REGISTRIES += (TEXT_FORMATS,)
+MODULES = ("prefix_lm", "convolutions", "stars", "fortunes")
 TINY = {
     "model": {
         "vocab_size": 300,
@@ -97,6 +99,7 @@ def test_the_commands_of_the_page(directory, vocab_file, capsys):
     rng = np.random.default_rng(0)
     documents = [" ".join(rng.choice(WORDS, 40)) + "." for _ in range(200)]
     (directory / "corpus.txt").write_text("\n\n".join(documents), encoding="utf-8")
+    (directory / "wise.fortune").write_text("\n%\n".join(documents) + "\n%\n", encoding="utf-8")
     shutil.copy(vocab_file, directory / "spiece.model")
     write_stars(directory / "train.txt", 60)
     lines = write_stars(directory / "dev.txt", 23)
@@ -109,8 +112,10 @@ def test_the_commands_of_the_page(directory, vocab_file, capsys):
     figures = {}
     for block in PAGE:
         for _, verb, *arguments in commands(block) if block.language == "sh" else ():
-            if verb == "pretrain":
+            if verb in ("pretrain", "prepare"):
                 arguments += [size]
+            if verb == "prepare":  # In processes that have to import the module.
+                arguments += ["--num_workers=2"]
             if verb == "finetune":
                 arguments = [a for a in arguments if a != "--set=task.epochs=3"]
                 arguments += ["--set=num_steps=60", "--set=learning_rate=0.01"]
@@ -121,6 +126,7 @@ def test_the_commands_of_the_page(directory, vocab_file, capsys):
             capsys.readouterr()
             assert xlnet(verb, *arguments) == 0, shlex.join([verb, *arguments])
             figures[verb] = json.loads(capsys.readouterr().out.splitlines()[-1])
+    assert figures["prepare"]["documents"] == len(documents)
     assert figures["pretrain"]["step"] == 3
     assert np.isfinite(figures["pretrain"]["loss"])
     # Learned: one guess for all gets a third right.
@@ -185,9 +191,10 @@ def test_a_key_of_an_extension(directory):
         package.register_settings("model")(type("A", (), {"__annotations__": {"max_positions": 1}}))
 
 
-def test_importing_a_reader_does_not_load_tensorflow():
+def test_importing_a_reader_or_a_format_does_not_load_tensorflow():
     code = (
         "import sys; from official import xlnet; xlnet.register_reader('mine')(print);"
+        "xlnet.register_format('mine')(print);"
         "assert 'tensorflow' not in sys.modules"
     )
     subprocess.run([sys.executable, "-c", code], check=True, cwd=ROOT)

@@ -9,7 +9,8 @@ import pytest
 import tensorflow_datasets as tfds
 
 from data_prep.corpus.corpus import find_shards, list_of_paths
-from data_prep.corpus.readers import Counts, read_documents
+from data_prep.corpus.formats import Counts
+from data_prep.corpus.readers import read_documents
 from data_prep.settings import ReadOptions
 from data_prep.tasks.task_data import read_task, stream_task
 from official import xlnet

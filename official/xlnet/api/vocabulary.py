@@ -48,7 +48,7 @@ def extend_vocabulary(
       sample_bytes: approximate amount of text to choose pieces from, in bytes, sampled by line.
       seed: random seed of the sample.
       progress: whether to show a progress bar, on a terminal or in a notebook.
-      format: input format, one of `settings.FORMATS`.
+      format: input format, see `prepare`.
       text_field: JSON field, Parquet column or TFDS feature that contains the text.
       on_bad_utf8: handling of invalid UTF-8: `error`, or `replace` by U+FFFD.
       max_lost: largest share of the records that may be unreadable or without text.

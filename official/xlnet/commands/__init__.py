@@ -30,7 +30,7 @@ from typing import Any
 
 from absl import flags
 
-from data_prep.settings import FORMATS
+from data_prep.corpus.text_formats import FORMATS
 from official.xlnet.configs.choices import CLUSTER_TIMEOUT, PRODUCTS, STRATEGIES
 from official.xlnet.data.reading import MAX_LOST
 from official.xlnet.errors import ConfigError
@@ -152,7 +152,11 @@ BEAM_OPTIONS = string("beam_options", "", "Command-line options of Beam and its 
 # How a corpus is read: `data_prep.settings.ReadOptions`.
 CORPUS = (
     comma_list("input", REQUIRED, "Files, glob patterns or tfds:NAME:SPLIT, separated by commas."),
-    choice("format", "auto", FORMATS, "Format of the input files."),
+    string(
+        "format",
+        default="auto",
+        text=f"Format of the input files: {', '.join(FORMATS)}; or of --import.",
+    ),
     string("text_field", "text", "Field, column or feature that contains the text."),
     choice(
         "on_bad_utf8",

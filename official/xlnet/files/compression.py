@@ -38,15 +38,15 @@ def compression(path: str) -> str | None:
     return "bz2" if start[4:] == _BZIP2 else _EXTENSIONS.get(os.path.splitext(path)[1].lower())
 
 
-def without_compression(path: str) -> str:
-    """A path without the extension of a compressed file.
+def ending(path: str) -> str:
+    """The extension of a file, in lower case; of a compressed one, the extension before.
 
     Example:
-      >>> without_compression("train.CSV.gz")
-      'train.CSV'
+      >>> ending("train.CSV.gz")
+      '.csv'
     """
-    stem, extension = os.path.splitext(path)
-    return stem if extension.lower() in _EXTENSIONS else path
+    stem, extension = os.path.splitext(path.lower())
+    return ending(stem) if extension in _EXTENSIONS else extension
 
 
 @contextlib.contextmanager

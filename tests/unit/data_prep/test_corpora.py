@@ -2,7 +2,6 @@
 
 import bz2
 import gzip
-import json
 import lzma
 import os
 import pathlib
@@ -10,18 +9,17 @@ import random
 import subprocess
 import sys
 
-import pyarrow
-import pyarrow.parquet as pq
 import pytest
-import tensorflow as tf
 import zstandard
 
-from data_prep.corpus import corpus, readers, vocabulary
-from data_prep.corpus.readers import Counts, read_documents
+from data_prep.corpus import corpus, readers, text_formats, vocabulary
+from data_prep.corpus.formats import Counts
+from data_prep.corpus.readers import read_documents
 from data_prep.pipelines import prepare as pipeline
 from data_prep.settings import ReadOptions
 from official.xlnet.errors import DataError
 from tests.helpers.corpora import as_text, prepare, random_documents
+from tests.helpers.text_files import MARK, as_bytes, as_json, as_parquet, store_tfds
 
 
 def read_all(path, **options):
@@ -40,115 +38,11 @@ def records(directory):
     return {path.name: path.read_bytes() for path in pathlib.Path(directory).glob("*.tfrecord")}
 
 
-# The same documents in many forms.
-
-
-def as_json(documents, number="7", field="text"):
-    lines = []
-    for place, document in enumerate(documents):
-        text = json.dumps("\n".join(document), ensure_ascii=place % 2 == 0)
-        lines.append(f'{{"score": {number}, "{field}": {text}, "text_": null}}')
-    return "\n".join(lines).encode()
-
-
-def as_wiki(documents):
-    pages = ("\n\n".join(document) for document in documents)
-    return "".join(f'<doc id="{i}">\n{page}\n\n</doc>\n' for i, page in enumerate(pages)).encode()
-
-
-def as_wikitext(documents, end="\n"):
-    """Sections are set off by blank lines; a document begins with its title."""
-    lines = (end.join(f" {line} {end} " for line in document) for document in documents)
-    return end.join(f" {end}{document}" for document in lines).encode()
-
-
-def as_wet(documents):
-    records = [b"WARC/1.0\r\nWARC-Type: warcinfo\r\nContent-Length: 2\r\n\r\nhi\r\n\r\n"]
-    head = "WARC/1.0\r\nWARC-Type: conversion\r\nContent-Type: text/plain\r\nContent-Length: "
-    for text in ("\n".join(document).encode() for document in documents):
-        records.append(f"{head}{len(text)}\r\n\r\n".encode() + text + b"\r\n\r\n")
-    return b"".join(records)
-
-
-def as_parquet(documents):
-    sink = pyarrow.BufferOutputStream()
-    table = pyarrow.table({"text": ["\n".join(document) for document in documents]})
-    pq.write_table(table, sink, compression="NONE", use_dictionary=False, row_group_size=7)
-    return sink.getvalue().to_pybytes()
-
-
-def as_bytes(documents, old="", new=""):
-    return as_text(documents).replace(old, new).encode() if old else as_text(documents).encode()
-
-
-MARK = b"\xef\xbb\xbf"
-FORMS = {
-    "plain.txt": as_bytes,
-    "mark.txt": lambda d: MARK + as_bytes(d),
-    "crlf.txt": lambda d: as_bytes(d, "\n", "\r\n"),
-    "cr.txt": lambda d: as_bytes(d, "\n", "\r"),
-    "spaces.txt": lambda d: as_bytes(d, "\n\n", "\n \t\n\n"),
-    "pages.txt": lambda d: as_bytes(d, "\n\n", "\n\x0c\n"),
-    "concatenated.txt": lambda d: MARK + as_bytes(d, "\n\n", "\n\n\ufeff"),
-    "nul.txt": lambda d: as_bytes(d, "e", "e\0"),
-    "TEXT.TXT.GZ": lambda d: gzip.compress(as_bytes(d)),
-    "text.txt.xz": lambda d: lzma.compress(as_bytes(d)),
-    "parts.txt.zst": lambda d: b"".join(
-        zstandard.compress(part) for part in (as_bytes(d)[:99], as_bytes(d)[99:])
-    ),
-    "no_ending": lambda d: bz2.compress(as_bytes(d)),
-    "text.jsonl": as_json,
-    "body.jsonl": lambda d: as_json(d, field="body"),
-    "nan.JSONL": lambda d: MARK + as_json(d, "NaN").replace(b"\n", b"\r\n"),
-    "long.json": lambda d: as_json(d, "9" * 5000).replace(b"\n", b"\n\n" + MARK),
-    "text.ndjson.gz": lambda d: gzip.compress(as_json(d, "1e999")),
-    "wiki_00": as_wiki,
-    "wiki_mark": lambda d: MARK + as_wiki(d),
-    "wiki.train.tokens": as_wikitext,
-    "wiki.crlf.tokens": lambda d: as_wikitext(d, "\r\n"),
-    "text.warc.wet": as_wet,
-    "text.PARQUET": as_parquet,
-}
-OPTIONS = {
-    "body.jsonl": {"text_field": "body"},
-    "wiki.train.tokens": {"document_start": " = (?!=)"},
-    "wiki.crlf.tokens": {"document_start": " = (?!=)"},
-}
-
-
-@pytest.mark.parametrize("name", FORMS)
-def test_any_form_in_shards_of_any_size_is_the_same_documents(tmp_path, monkeypatch, name):
-    documents = random_documents(random.Random(name), 23)
-    documents = [[f"= Title {n} =", "= = Part = =", *d] for n, d in enumerate(documents)]
-    (tmp_path / name).write_bytes(FORMS[name](documents))
-    for shard_bytes in (61, 499, 1 << 20):
-        monkeypatch.setattr(corpus, "shard_bytes", lambda _, size=shard_bytes: size)
-        for batch_bytes in (53, 1 << 20):
-            monkeypatch.setattr(readers, "BATCH_BYTES", batch_bytes)
-            found, counts = read_all(tmp_path / name, **OPTIONS.get(name, {}))
-            assert found == documents
-            assert counts["characters"] == sum(len(line) for lines in documents for line in lines)
-            assert name == "text.PARQUET" or counts["reported"] == len(FORMS[name](documents))
-            assert not counts["malformed_records"] and not counts["missing_texts"]
-            assert (counts["removed_characters"] > 0) == any(
-                word in name for word in ("mark.txt", "concatenated", "nul.", "wiki_mark")
-            )
-
-
 def test_tfds(tmp_path, monkeypatch):
     tfds = pytest.importorskip("tensorflow_datasets")
     documents = random_documents(random.Random(5), 50)
-    texts = ["\n".join(lines) for lines in documents]
-    tfds.dataset_builders.store_as_tfds_dataset(
-        name="stories",
-        version="1.0.0",
-        features=tfds.features.FeaturesDict({"text": tfds.features.Text()}),
-        split_datasets={"train": tf.data.Dataset.from_tensor_slices({"text": texts})},
-        data_dir=str(tmp_path / "tfds"),
-    )
-    monkeypatch.setenv("TFDS_DATA_DIR", str(tmp_path / "tfds"))
-    monkeypatch.setattr(tfds.core.constants, "DATA_DIR", str(tmp_path / "tfds"))
-    monkeypatch.setattr(corpus, "_EXAMPLES_PER_SHARD", 7)
+    store_tfds(documents, tmp_path, monkeypatch)
+    monkeypatch.setattr(text_formats, "_EXAMPLES_PER_SHARD", 7)
     slices = {"train": 50, "train[:30%]": 15, "train[-13:]": 13, "train[7:20]+train[40:]": 23}
     for split, size in slices.items():
         wanted = tfds.as_numpy(tfds.load("stories", split=split))

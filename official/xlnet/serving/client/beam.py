@@ -27,7 +27,7 @@ from official.xlnet.data.graph_names import COLUMNS_FILE
 from official.xlnet.errors import DataError, require_data
 from official.xlnet.files import file_system
 from official.xlnet.files.checksums import check_checksums
-from official.xlnet.files.compression import without_compression
+from official.xlnet.files.compression import ending
 from official.xlnet.files.json_files import json_text, parse_json, read_json
 from official.xlnet.files.schema import conform
 from official.xlnet.files.staging import is_plain, local_copy, plain_folder
@@ -137,7 +137,7 @@ def predict_in_bulk(
     check_checksums(version_dir)
     is_one = file_system.is_remote(pattern) or os.path.exists(pattern)
     for path in (pattern,) if is_one else file_system.glob(pattern):
-        is_table = os.path.splitext(without_compression(path))[1].lower() in _TABLES
+        is_table = ending(path) in _TABLES
         is_folder = not file_system.is_remote(path) and file_system.is_dir(path)
         got = "a directory" if is_folder else "a table, which --model and --endpoint read"
         require_data(not (is_table or is_folder), path, "JSON lines for --saved_model", got)

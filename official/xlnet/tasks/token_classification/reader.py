@@ -24,7 +24,7 @@ from data_prep.tasks.rows import (
 from data_prep.tasks.table import is_table, read_rows
 from official.xlnet.data.reading import Reading, register_reader
 from official.xlnet.errors import DataError, require_data
-from official.xlnet.files.compression import without_compression
+from official.xlnet.files.compression import ending
 from official.xlnet.files.schema import shown
 from official.xlnet.files.text import open_text
 from official.xlnet.tasks.token_classification import TaggedExample
@@ -133,7 +133,7 @@ def _has_sentences(reading: Reading, text: list[str], lines: list[list[str]]) ->
     if not words or has_tabs or widths == {1} or (is_tagged and min(widths) > 1):
         return False
     require_data(
-        not without_compression(reading.path).lower().endswith(".csv"),
+        ending(reading.path) != ".csv",
         reading.path,
         "words with their columns, or sentences, one on each line",
         "a table, as .csv says; write a text file of the column with the words or sentences",

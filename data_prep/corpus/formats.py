@@ -1,0 +1,185 @@
+"""Formats of text files: how a format is recognized, divided into parts, and read.
+
+A format is an entry of `TEXT_FORMATS`, from which everything else is derived: the choices of
+`--format`, detection by name and first bytes, parts that are read in parallel, line numbers in
+errors, and the table in docs/data_preparation.md. Our own are in `corpus.text_formats`.
+"""
+
+from __future__ import annotations
+
+import collections
+import dataclasses
+import functools
+import re
+from collections.abc import Callable, Iterable
+from typing import Any, TypeVar
+
+from data_prep.settings import ReadOptions
+from official.xlnet.configs.registry import Registry
+from official.xlnet.files.schema import shown
+
+Documents = TypeVar("Documents", bound=Callable[..., Iterable[Any]])
+LOST = ("malformed_records", "missing_texts")
+# Characters that are not text, wherever they are.
+_NOT_TEXT = "\ufeff\0"
+
+
+@dataclasses.dataclass
+class TextFormat:
+    """A format of text files, for `xlnet prepare` and `xlnet vocab`; see `register_format`.
+
+    Attributes:
+      documents: yields the text of each document of a block or file.
+      endings: endings of file names, in lower case.
+      mark: first bytes of a file, after white space.
+      before: matches the bytes before a document, at most 256, or returns the pattern for some
+        options; None: a file is read as a whole.
+      parts: function (path, part size in bytes) that divides a file into (path, start, stop, number
+        of bytes), see `Shard`; None: byte ranges of a text that is not compressed, or one part.
+      is_file: whether the text is in files.
+    """
+
+    documents: Callable[[Any, TextReading], Iterable[str | bytes | None]]
+    endings: tuple[str, ...] = ()
+    mark: bytes = b""
+    before: re.Pattern[bytes] | Callable[[ReadOptions], re.Pattern[bytes]] | None = None
+    parts: Callable[[str, int], list[tuple[str, int, int, int]]] | None = None
+    is_file: bool = True
+
+
+TEXT_FORMATS = Registry[TextFormat]("format")
+
+
+def register_format(name: str, **facts: Any) -> Callable[[Documents], Documents]:
+    r"""Decorator that registers a function as the reader of a format of text files.
+
+    The function takes a source and a `TextReading`, and yields the text of each document, or None
+    for a record without text, which is counted. The source is
+
+    * with `before`, a text of whole documents, of any number. Files are in UTF-8; they are read in
+      parallel unless they are compressed, and errors name the line;
+    * otherwise the file, a decompressed binary stream; texts may be bytes in UTF-8, too.
+
+    Its docstring says what a document is. Worker processes import its
+    module; a format of a script or notebook is read by one process.
+
+    Args:
+      name: value of `--format` and `format` that selects it.
+      **facts: attributes of `TextFormat`: `endings` and `mark`, by which `auto` detects a file, and
+        `before`.
+
+    Raises:
+      ConfigError: a format is already registered under the name.
+
+    Example:
+      >>> @register_format("letters", endings=(".letters",), before=re.compile(rb"\n-----\n"))
+      ... def read_letters(source, reading):
+      ...     yield from filter(str.strip, source.split("\n-----\n"))
+    """
+
+    def add(documents: Documents) -> Documents:
+        form: Any = TextFormat(documents, **facts)
+        TEXT_FORMATS.register(name)(functools.update_wrapper(form, documents))
+        return documents
+
+    return add
+
+
+@dataclasses.dataclass(frozen=True)
+class Shard:
+    """A part of a corpus that is read by one worker.
+
+    Attributes:
+      path: path of the file, or name and split of a TFDS data set.
+      format: name of its format.
+      start: index of the first byte (text that is not compressed), row group or example.
+      stop: end of the range (exclusive); -1 for files that are read to the end.
+      num_bytes: size on disk in bytes, for progress reports.
+    """
+
+    path: str
+    format: str
+    start: int
+    stop: int
+    num_bytes: int
+
+    def __reduce__(self) -> tuple:
+        # With the reader of its format, whose module another process has to import.
+        reader = TEXT_FORMATS[self.format].documents
+        return Shard, dataclasses.astuple(self), {"reader": reader}
+
+
+class Counts(collections.Counter[str]):
+    """{event: number of occurrences}.
+
+    Attributes:
+      first_lost: error message of the first unreadable record.
+    """
+
+    first_lost: str = ""
+
+    def lose(self, reason: str, message: str) -> None:
+        """Counts a record that is left out; `reason` is one of `LOST`."""
+        self[reason] += 1
+        self.first_lost = self.first_lost or message
+
+
+@dataclasses.dataclass
+class TextReading:
+    """A shard that is being read, and options for reading it.
+
+    Attributes:
+      shard: the shard.
+      options: reading options.
+      counts: what was read and left out.
+      report: progress callback.
+      begin: position in the file of the first record, set when it is known.
+      line: number of lines of the shard before the current block.
+      record: number of the current record in the shard, from 1.
+      reported: number of bytes of the shard that have been reported.
+    """
+
+    shard: Shard
+    options: ReadOptions
+    counts: Counts
+    report: Callable[[int], Any]
+    begin: int = 0
+    line: int = 0
+    record: int = 0
+    reported: int = 0
+
+    @property
+    def place(self) -> str:
+        """Where the current record is, for messages."""
+        part = f" of part {self.shard.start}:{self.shard.stop}" if self.shard.start else ""
+        return f"{self.shard.path}, record {self.record}{part}"
+
+    def lose(self, reason: str, number: int, line: str, expected: str) -> None:
+        """Counts a record that is left out; too many are an error, see `ReadOptions.max_lost`.
+
+        Args:
+          reason: `malformed_records` or `missing_texts`.
+          number: number of its line in the shard, from 1: `line` is that of the line before the
+            block.
+          line: the line.
+          expected: what was expected there.
+        """
+        where = f"{self.shard.path}, line {number}"
+        if self.begin:
+            where += f" after byte {self.begin}"
+        self.counts.lose(reason, f"{where}: expected {expected}, got {shown(line)}")
+
+    def without_marks(self, text: str) -> str:
+        """Returns a text without byte order marks and NUL, which are counted."""
+        for character in _NOT_TEXT:
+            if character in text:
+                self.counts["removed_characters"] += text.count(character)
+                text = text.replace(character, "")
+        return text
+
+    def reach(self, position: int) -> None:
+        """Reports that the shard has been read up to a position, in bytes on disk."""
+        number = min(position, self.shard.num_bytes) - self.reported
+        if number > 0:
+            self.report(number)
+            self.reported += number

@@ -1,0 +1,189 @@
+"""Every format of text and of tables, drawn from their tables: written, read, divided, damaged."""
+
+import gzip
+import pickle
+import random
+import re
+
+import pandas as pd
+import pytest
+
+from data_prep.corpus import corpus, readers, text_formats
+from data_prep.corpus.formats import TEXT_FORMATS, Counts
+from data_prep.corpus.readers import read_documents
+from data_prep.settings import ReadOptions
+from data_prep.tasks.table_files import TABLE_FORMATS
+from data_prep.tasks.task_data import read_task
+from official.xlnet.configs.task import TaskConfig
+from official.xlnet.data.examples import TextExample
+from official.xlnet.errors import ConfigError, DataError
+from tests.helpers.corpora import random_documents
+from tests.helpers.text_files import (
+    COMPRESS,
+    MARK,
+    as_bytes,
+    as_json,
+    as_parquet,
+    as_wet,
+    as_wiki,
+    as_wikitext,
+    store_tfds,
+)
+
+NOT_UTF8 = ["\udcff"]
+# {format: (file, its bytes, a bad document, where the message finds it as the third one)}
+EXAMPLES = {
+    "text": ("a.txt", as_bytes, NOT_UTF8, r"a\.txt, line 7: expected UTF-8"),
+    "jsonl": ("a.jsonl", as_json, None, r"a\.jsonl, line 3: expected text in the field 'text'"),
+    "wiki": ("wiki_00", as_wiki, NOT_UTF8, "wiki_00, line 14: expected UTF-8"),
+    "warc": ("a.wet", as_wet, NOT_UTF8, r"a\.wet, record 3: expected UTF-8"),
+    "parquet": ("a.PARQUET", as_parquet, None, r"a\.PARQUET, record 3: expected text in 'text'"),
+    "tfds": ("tfds:stories", None, NOT_UTF8, r"stories:train, record \d: expected UTF-8"),
+}
+# The same text in other forms: {file: (its bytes, options)}
+TITLES = {"document_start": " = (?!=)"}
+FORMS = {
+    "mark.txt": (lambda d: MARK + as_bytes(d), {}),
+    "crlf.txt": (lambda d: as_bytes(d, "\n", "\r\n"), {}),
+    "cr.txt": (lambda d: as_bytes(d, "\n", "\r"), {}),
+    "spaces.txt": (lambda d: as_bytes(d, "\n\n", "\n \t\n\n"), {}),
+    "pages.txt": (lambda d: as_bytes(d, "\n\n", "\n\x0c\n"), {}),
+    "concatenated.txt": (lambda d: MARK + as_bytes(d, "\n\n", "\n\n\ufeff"), {}),
+    "nul.txt": (lambda d: as_bytes(d, "e", "e\0"), {}),
+    "body.jsonl": (lambda d: as_json(d, field="body"), {"text_field": "body"}),
+    "nan.JSONL": (lambda d: MARK + as_json(d, "NaN").replace(b"\n", b"\r\n"), {}),
+    "long.json": (lambda d: as_json(d, "9" * 5000).replace(b"\n", b"\n\n" + MARK), {}),
+    "infinite.ndjson": (lambda d: as_json(d, "1e999"), {}),
+    "TEXT.NDJSON.GZ": (lambda d: gzip.compress(as_json(d)), {}),
+    "wiki_mark": (lambda d: MARK + as_wiki(d), {}),
+    "wiki.train.tokens": (as_wikitext, TITLES),
+    "wiki.crlf.tokens": (lambda d: as_wikitext(d, "\r\n"), TITLES),
+}
+
+
+def titled_documents(seed):
+    documents = random_documents(random.Random(seed), 23)
+    return [[f"= Title {n} =", "= = Part = =", *d] for n, d in enumerate(documents)]
+
+
+def read_all(path, monkeypatch, size=1 << 20, **options):
+    """Documents of a file in parts of a size, what was counted, and the number of parts."""
+    monkeypatch.setattr(corpus, "shard_bytes", lambda _: size)
+    monkeypatch.setattr(text_formats, "_EXAMPLES_PER_SHARD", 7)
+    counts, documents, reported, options = Counts(), [], [], ReadOptions(**options)
+    shards = corpus.find_shards([str(path)], options)
+    for shard in pickle.loads(pickle.dumps(shards)):
+        for batch in read_documents(shard, options, counts, reported.append):
+            documents += batch
+    assert sum(reported) == sum(shard.num_bytes for shard in shards)
+    return documents, counts, len(shards)
+
+
+def write(name, documents, directory, monkeypatch):
+    """Writes documents in a format; returns what `--input` is."""
+    file, as_file, *_ = EXAMPLES[name]
+    if as_file is None:
+        store_tfds(documents, directory / str(len(documents)), monkeypatch)
+        return file
+    (directory / file).write_bytes(as_file(documents))
+    return directory / file
+
+
+@pytest.mark.parametrize("name", TEXT_FORMATS)
+def test_a_text_format(name, tmp_path, monkeypatch):
+    assert name in EXAMPLES, "an example of each format, here"
+    documents, form = titled_documents(name), TEXT_FORMATS[name]
+    path = write(name, documents, tmp_path, monkeypatch)
+    expected = sorted(documents) if name == "tfds" else documents
+    for size, batch_bytes in ((61, 53), (499, 1 << 20), (1 << 20, 53)):
+        monkeypatch.setattr(readers, "BATCH_BYTES", batch_bytes)
+        found, counts, parts = read_all(path, monkeypatch, size)
+        assert (sorted(found) if name == "tfds" else found) == expected
+        assert counts["characters"] == sum(len(line) for lines in documents for line in lines)
+        assert counts["bytes"] >= counts["characters"]
+        assert not {*counts} & {"malformed_records", "missing_texts", "removed_characters"}
+        assert (parts > 1) == bool(((form.before or form.parts) and size < 1000) or name == "tfds")
+    *_, bad, place = EXAMPLES[name]
+    documents = [["a", "b"], ["c", "d"], bad, ["e"]]
+    path = write(name, documents, tmp_path, monkeypatch)
+    if bad is None:
+        _, counts, _ = read_all(path, monkeypatch)
+        assert counts["missing_texts"] == 1 and re.search(place, counts.first_lost)
+    else:
+        with pytest.raises(DataError, match=place):
+            read_all(path, monkeypatch)
+
+
+@pytest.mark.parametrize("ending", COMPRESS)
+@pytest.mark.parametrize("name", [n for n, form in TEXT_FORMATS.items() if form.parts is None])
+def test_a_compressed_text(name, ending, tmp_path, monkeypatch):
+    documents = titled_documents(name)
+    path = write(name, documents, tmp_path, monkeypatch)
+    packed = tmp_path / (f"{path.name}.{ending}" if TEXT_FORMATS[name].endings else "no_ending")
+    packed.write_bytes(COMPRESS[ending](path.read_bytes()))
+    found, _, parts = read_all(packed, monkeypatch, 61)
+    assert (found, parts) == (documents, 1)
+
+
+@pytest.mark.parametrize("name", FORMS)
+def test_another_form_of_a_text_format(name, tmp_path, monkeypatch):
+    documents, (as_file, options) = titled_documents(name), FORMS[name]
+    (tmp_path / name).write_bytes(as_file(documents))
+    for size, batch_bytes in ((61, 53), (499, 1 << 20), (1 << 20, 53)):
+        monkeypatch.setattr(readers, "BATCH_BYTES", batch_bytes)
+        found, counts, _ = read_all(tmp_path / name, monkeypatch, size, **options)
+        assert found == documents
+        marked = ("mark.txt", "concatenated.txt", "nul.txt", "wiki_mark")
+        assert (counts["removed_characters"] > 0) == (name in marked)
+        assert not counts["malformed_records"] and not counts["missing_texts"]
+
+
+def test_other_names_of_formats_are_refused(tmp_path):
+    (tmp_path / "a.txt").write_text("some text\n")
+    for name, error, message in (
+        ("pdf", ConfigError, "format: expected one of text, jsonl, .*--import=MODULE"),
+        ("tfds", DataError, "format: expected a format of files, got 'tfds'"),
+    ):
+        with pytest.raises(error, match=message):
+            corpus.find_shards([str(tmp_path / "a.txt")], ReadOptions(format=name))
+
+
+# {ending of a table: (writes a frame, where a row of another length is named if it can be written)}
+TABLES = {
+    ".csv": (lambda frame, path: frame.to_csv(path, index=False), "x,y,z\n", "line 4"),
+    ".tsv": (lambda frame, path: frame.to_csv(path, sep="\t", index=False), "x\ty\tz\n", "line 4"),
+    ".parquet": (lambda frame, path: frame.to_parquet(path), None, None),
+    **dict.fromkeys(
+        (".jsonl", ".json", ".ndjson"),
+        (lambda frame, path: frame.to_json(path, orient="records", lines=True), "[1]\n", "line 3"),
+    ),
+}
+
+
+@pytest.mark.parametrize("ending", TABLE_FORMATS)
+def test_a_table_format(ending, tmp_path):
+    assert ending in TABLES, "a table of each format, here"
+    save, wrong, place = TABLES[ending]
+    texts = ["the water", "naïve", "标题", "a, b", "a; b", "'", "\\", "|", "\u00a0", "{", "[1]"]
+    labels = [*"xyxyxyxyxyx"]
+    frame = pd.DataFrame({"text": texts, "label": labels})
+    expected = [
+        TextExample(str(n), (text,), label)
+        for n, (text, label) in enumerate(zip(texts, labels, strict=True), 1)
+    ]
+    path = tmp_path / f"a{ending}"
+    save(frame, path)
+    assert read_task(str(path), TaskConfig(name="classification")) == (expected, {})
+    for packing, pack in COMPRESS.items() if wrong else ():
+        packed = tmp_path / f"a{ending}.{packing}"
+        packed.write_bytes(pack(path.read_bytes()))
+        assert read_task(str(packed), TaskConfig(name="classification"))[0] == expected
+    bad = pd.DataFrame({"text": ["a", "b", "c"], "label": ["x", "y", None]})
+    save(bad, path)
+    with pytest.raises(DataError, match=rf"missing_labels 1.*a{ending}, row 3: expected a label"):
+        read_task(str(path), TaskConfig(name="classification"))
+    if wrong:
+        lines = path.read_text().splitlines(keepends=True)
+        path.write_text("".join([*lines[:-1], wrong, lines[-2]]))
+        with pytest.raises(DataError, match=rf"malformed_rows 1.*a{ending}, {place}: expected"):
+            read_task(str(path), TaskConfig(name="classification"))
