@@ -123,7 +123,7 @@ def check_sdist(path: pathlib.Path) -> None:
 def check_changelog(text: str, version: str) -> None:
     """Raises `PackageError` unless the first section of a changelog is that of a version."""
     headings = re.findall(r"^## (.*)$", text, re.M)
-    if not headings or headings[0].partition(",")[0] != version:
+    if not headings or headings[0].partition(" - ")[0] != version:
         got = headings[0] if headings else "no section"
         raise PackageError(f"CHANGELOG.md: expected its first section to be {version}, got {got}")
 

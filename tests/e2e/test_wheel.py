@@ -67,7 +67,9 @@ def test_a_wheel_that_is_not_to_be_published(wheel, tmp_path, changes, message):
 
 
 def test_the_changelog_opens_with_the_version():
-    package.check_changelog((package.ROOT / "CHANGELOG.md").read_text(), __version__)
+    text = (package.ROOT / "CHANGELOG.md").read_text()
+    _, marker, released = text.partition("## Unreleased\n")  # Its heading is the next version's.
+    package.check_changelog(released if marker else text, __version__)
     with pytest.raises(package.PackageError, match=r"expected its first section to be 1\.2"):
         package.check_changelog("## 1.1\n\n## 1.2\n", "1.2")
 
