@@ -47,7 +47,7 @@ def run():
     if FLAGS.fail == "data":
         from official.xlnet.errors import DataError
 
-        raise DataError("lane 3 is broken:\\n expected 5, got 7")
+        raise DataError("lane 3 is broken:\\n expected 5, got \\x9b\\u202e")
     if FLAGS.fail == "missing":
         open("no/such/file")
     if FLAGS.fail == "full":
@@ -116,7 +116,10 @@ def test_last_line_of_output_is_json(capsys):
             ["adder", "--numbers=1", "--fail=config"],
             "xlnet adder: my.yaml: unknown key 'model.d_modle'; did you mean 'd_model'?",
         ),
-        (["adder", "--numbers=1", "--fail=data"], "lane 3 is broken: expected 5, got 7"),
+        (
+            ["adder", "--numbers=1", "--fail=data"],
+            r"lane 3 is broken: expected 5, got \u009b\u202e",
+        ),
         (["adder", "--numbers=1", "--fail=missing"], "No such file or directory: 'no/such/file'"),
         (["adder", "--numbers=1", "--fail=full"], f"{os.strerror(errno.ENOSPC)}: 'out.bin'"),
         (["adder", "--numbers=1", "--fail=tf_missing"], f"{os.strerror(errno.ENOTDIR)}: '/dev/nul"),
@@ -219,22 +222,14 @@ def test_a_broken_pipe_of_a_worker_is_said(monkeypatch, capsys):
     assert "Broken pipe" in capsys.readouterr().err
 
 
-def test_a_name_with_a_line_end_forges_no_line_of_the_log(capsys):
-    absl_logging.warning("%s: 3 rows are left out", "a\nxlnet: error.txt")
-    [line] = capsys.readouterr().err.splitlines()
-    assert line.endswith(r"] a\u000axlnet: error.txt: 3 rows are left out")
-    Progress(progress := io.StringIO()).keep("a\nb: text")
-    assert progress.getvalue() == "a\\u000ab: text\n"
-
-
 def test_what_steers_a_terminal_is_shown_escaped(capsys):
-    assert cli._fail("xlnet: a\x1b[2J\u202e") == 2
-    absl_logging.warning("%s", "b\x9bc")
+    """And a name with a line end forges no line of the log."""
+    absl_logging.warning("%s: 3 rows are left out", "b\x9bc\nxlnet: error.txt")
     assert cli.main(["convert", "--source=\x1b[2J\u202e", "--output=x"]) == 2
-    first, second, third = capsys.readouterr().err.splitlines()
-    assert first == "xlnet: a\\u001b[2J\\u202e" and second.endswith("b\\u009bc")
-    assert third.isprintable()
-    Progress(progress := io.StringIO()).keep("a\x9bb\r")
-    assert progress.getvalue() == "a\\u009bb\\u000d\n"
+    first, second = capsys.readouterr().err.splitlines()
+    assert first.endswith(r"] b\u009bc\u000axlnet: error.txt: 3 rows are left out")
+    assert second.isprintable()
+    Progress(progress := io.StringIO()).keep("a\x9b\nb\r: text")
+    assert progress.getvalue() == "a\\u009b\\u000ab\\u000d: text\n"
     print_json({"text": "\u2066\x7f"})
     assert capsys.readouterr().out == '{"text": "\\u2066\\u007f"}\n'

@@ -4,7 +4,6 @@ import json
 import pathlib
 
 import numpy as np
-import pandas as pd
 import pytest
 from pyarrow import parquet
 
@@ -12,16 +11,10 @@ from official import xlnet
 from tests.helpers.world import command
 
 
-def vectors_of(path, texts):
-    if path.suffix == ".npy":
-        assert np.load(path).dtype == np.float32
-        return np.load(path)
-    if path.suffix == ".jsonl":
-        rows = [json.loads(line) for line in path.read_text().splitlines()]
-    else:
-        rows = parquet.read_table(path).to_pylist()
-    assert [row["text"] for row in rows] == texts
-    return np.array([row["vector"] for row in rows], np.float32)
+def rows_of(path):
+    if path.suffix == ".parquet":
+        return parquet.read_table(path).to_pylist()
+    return [json.loads(line) for line in path.read_text().splitlines()]
 
 
 @pytest.mark.parametrize(
@@ -39,7 +32,13 @@ def test_rows_are_those_of_embed(world, tmp_path, capsys, kind, ending):
     assert "37/37 texts" in capsys.readouterr().err
     expected = xlnet.embed(world.pretrained, texts, "cls", layer=-2)
     assert expected.shape == (37, result["width"]) and "" in texts
-    np.testing.assert_allclose(vectors_of(output, texts), expected, atol=1e-6)
+    if ending == "npy":
+        found = np.load(output)
+        assert found.dtype == np.float32
+    else:
+        found = [row["vector"] for row in rows_of(output)]
+        assert [row["text"] for row in rows_of(output)] == texts
+    np.testing.assert_allclose(found, expected, atol=1e-6)
     assert [path.name for path in output.parent.iterdir()] == [output.name]
 
 
@@ -68,11 +67,7 @@ def test_rows_of_tokens_and_of_words_say_where_they_stand(world, tmp_path, pooli
             first = text.rfind(" ", 0, start + 1) + 1 if pooling == "words" else (start, end)
             groups.setdefault(first, []).append(vector)
         expected += [(number, np.mean(group, axis=0)) for group in groups.values()]
-    rows = (
-        parquet.read_table(output).to_pylist()
-        if ending == "parquet"
-        else [json.loads(line) for line in output.read_text().splitlines()]
-    )
+    rows = rows_of(output)
     assert [row["text_id"] for row in rows] == [number for number, _ in expected]
     assert all(texts[r["text_id"] - 1][r["start"] : r["end"]] == r["part"] for r in rows)
     found = np.array([row["vector"] for row in rows])
@@ -86,13 +81,6 @@ def test_chunks_without_tokens(world, tmp_path, ending):
     for number, texts in enumerate(([""] * 17 + ["the water"], [""] * 3)):
         source, output = tmp_path / f"{number}.txt", tmp_path / f"{number}.{ending}"
         source.write_text("\n".join(texts) + "\n")
-        command(
-            "embed",
-            model=world.pretrained,
-            input=source,
-            output=output,
-            pooling="words",
-            batch_size=1,
-        )
-        rows = pd.read_parquet(output) if ending == "parquet" else output.read_text().splitlines()
-        assert len(rows) == (2, 0)[number]
+        settings = {"model": world.pretrained, "input": source, "output": output}
+        command("embed", pooling="words", batch_size=1, **settings)
+        assert len(rows_of(output)) == (2, 0)[number]

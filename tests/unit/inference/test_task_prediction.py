@@ -1,7 +1,5 @@
 """Predictions of the inference network equal those of the Keras model, for every kind of task."""
 
-import dataclasses
-import itertools
 import json
 
 import pytest
@@ -9,15 +7,16 @@ import tensorflow as tf
 
 from official.xlnet.data.examples import TextExample
 from official.xlnet.errors import DataError
-from official.xlnet.inference.ensemble import Ensemble
-from official.xlnet.inference.task_prediction import (
-    evaluate_examples,
-    predict_examples,
-)
+from official.xlnet.inference.embedding import embed
+from official.xlnet.inference.generation import fill_blanks
+from official.xlnet.inference.scoring import Scorer
+from official.xlnet.inference.task_prediction import predict_examples
 from official.xlnet.serving.export import export
 from official.xlnet.tasks.batching import collate
 from tests.helpers.served_models import examples_of, random_task, save_task
+from tests.helpers.small_language_model import NumberTokenizer, random_model
 
+NUMBERS = NumberTokenizer(31)
 KINDS = [
     ("classification", {}),
     ("classification", {"summary": "mean", "num_buckets": 1}),
@@ -72,14 +71,19 @@ def assert_close(found, expected):
 
 def test_activations_that_overflow_end_with_a_sentence(tmp_path):
     """Not with the first class and probabilities `null`."""
-    model, task = random_task("classification")
-    for variable in model.trainable_variables:
+    (model, task), language = random_task("classification"), random_model()
+    for variable in (*model.trainable_variables, *language.trainable_variables):
         variable.assign(1e30 * variable)
-    with pytest.raises(DataError, match="outputs of the model: expected finite numbers, got NaN"):
-        next(predict_examples(model, task, examples_of("classification", 2)))
     save_task(model, str(tmp_path / "model"))
-    with pytest.raises(DataError, match="outputs of the model: expected finite numbers, got NaN"):
-        export(str(tmp_path / "model"), str(tmp_path / "served"))
+    for call in (
+        lambda: next(predict_examples(model, task, examples_of("classification", 2))),
+        lambda: export(str(tmp_path / "model"), str(tmp_path / "served")),
+        lambda: Scorer(language, NUMBERS)(["9 10"]),
+        lambda: fill_blanks(language, "9 ____", tokenizer=NUMBERS),
+        lambda: embed(language.encoder, ["9 10"], tokenizer=NUMBERS),
+    ):
+        with pytest.raises(DataError, match="expected finite numbers, got NaN"):
+            call()
     assert not list((tmp_path / "served").glob("[0-9]*"))
 
 
@@ -94,16 +98,3 @@ def test_predictions_are_those_of_the_keras_model(name, settings):
     found = list(predict_examples(model, task, examples))
     assert len({json.dumps(prediction) for prediction in found}) > 5
     assert_close(found, by_keras(model, task, examples))
-
-
-@pytest.mark.parametrize("settings", [{}, {"long_texts": "memory", "max_windows": 3}])
-def test_evaluation_of_a_directory_is_that_of_the_layers(tmp_path, settings):
-    model, task = random_task("classification", **settings)
-    labels = itertools.cycle(["bad", "good", "fair", "bad"])
-    examples = examples_of("classification", 23)
-    examples = [dataclasses.replace(e, label=next(labels)) for e in examples]
-    found = Ensemble([save_task(model, str(tmp_path / "model"))]).evaluate(examples)
-    _, expected = evaluate_examples(model, task, examples)
-    assert expected["loss"] > 0.1
-    for metric, value in expected.items():
-        assert found[metric] == pytest.approx(value, abs=1e-5), metric

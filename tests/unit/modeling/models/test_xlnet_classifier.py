@@ -61,28 +61,6 @@ def test_what_is_left_out_follows_from_the_token_ids(memory, num_texts):
         model({"is_padding": inputs["is_padding"]})
 
 
-@pytest.mark.slow
-def test_it_learns_and_is_saved_whole(tmp_path):
-    """One token of each text tells its class."""
-    tf_keras.utils.set_random_seed(1)
-    model = XLNetClassifier(tiny_encoder(mem_len=0, dropout=0.1, num_layers=1), CLASSES)
-    inputs, labels = packed([9] * 24), np.arange(24) % CLASSES
-    inputs["token_ids"][:, -4] = 20 + labels
-    optimizer = tf_keras.optimizers.Adam(0.01)
-    optimizer.build(model.trainable_variables)  # Or `fit` would trace the step twice.
-    model.compile(optimizer, tf_keras.losses.SparseCategoricalCrossentropy(from_logits=True))
-    losses = model.fit(inputs, labels, batch_size=8, epochs=20, verbose=0).history["loss"]
-    assert losses[-1] < 0.2 * losses[0]
-    expected = model(inputs)
-    for name in ("model.keras", "saved"):
-        model.save(f"{tmp_path}/{name}")
-    again = tf_keras.models.load_model(f"{tmp_path}/model.keras")
-    np.testing.assert_allclose(again(inputs), expected, atol=1e-6)
-    exported = tf.saved_model.load(f"{tmp_path}/saved")
-    tensors = tf.nest.map_structure(tf.constant, inputs)
-    np.testing.assert_allclose(exported(tensors, training=False), expected, atol=1e-5)
-
-
 class Turned(XLNetClassifier):
     """Control flow over tensors, as users write it."""
 
@@ -104,62 +82,58 @@ def test_control_flow_of_a_subclass_is_converted_to_a_graph():
         np.testing.assert_allclose(model.predict(inputs, verbose=0), wanted, atol=1e-5)
 
 
-@pytest.mark.parametrize(
-    "loss",
-    [
-        "sparse_categorical_crossentropy",
-        LOSSES.BinaryCrossentropy(),
-        LOSSES.categorical_crossentropy,
-        [LOSSES.CategoricalCrossentropy()],
-        functools.partial(LOSSES.binary_crossentropy, from_logits=False),
-        "kl_divergence",
-        LOSSES.KLDivergence(),
-    ],
-)
-def test_a_loss_of_probabilities_is_refused(loss):
-    model = XLNetClassifier(tiny_encoder(), num_classes=2)
-    with pytest.raises(ConfigError, match="loss: expected one of logits, with from_logits=True"):
-        model.compile("adam", loss)
+BINARY = LOSSES.BinaryCrossentropy(from_logits=True)
+OF_PROBABILITIES = functools.partial(LOSSES.binary_crossentropy, from_logits=False)
+OF_LOGITS = functools.partial(OF_PROBABILITIES, from_logits=True)
+LOSSES_OF_PROBABILITIES = [
+    *("sparse_categorical_crossentropy", "kl_divergence", LOSSES.KLDivergence()),
+    *(LOSSES.BinaryCrossentropy(), [LOSSES.CategoricalCrossentropy()]),
+    *(LOSSES.categorical_crossentropy, OF_PROBABILITIES),
+]
+METRICS_OF_PROBABILITIES = [
+    *("crossentropy", "sparse_categorical_crossentropy", "AUC", "Precision", METRICS.Recall()),
+    *(METRICS.BinaryAccuracy(), METRICS.binary_accuracy, METRICS.CategoricalCrossentropy()),
+    *(LOSSES.binary_crossentropy, METRICS.KLDivergence(), METRICS.TruePositives()),
+    *(METRICS.Precision(thresholds=[0, 0.7]), METRICS.F1Score(threshold=0.5)),
+    *(METRICS.BinaryIoU(), METRICS.SensitivityAtSpecificity(1)),
+]
+REFUSED = [
+    *(({"loss": loss}, "loss: expected one of logits, with") for loss in LOSSES_OF_PROBABILITIES),
+    *(
+        ({"loss": "mse", "metrics": [["mae", metric]]}, "metrics: expected metrics of logits")
+        for metric in METRICS_OF_PROBABILITIES
+    ),
+    *(
+        ({"loss": BINARY, kind: metrics}, r"BinaryAccuracy\(threshold=0.0\), as")
+        for kind in ("metrics", "weighted_metrics")
+        for metrics in (["accuracy"], "acc", [["binary_accuracy", "mse"]])
+    ),
+]
+METRICS_OF_LOGITS = [
+    *("accuracy", "mae", "cosine_similarity", METRICS.Mean(), lambda y, x: x, METRICS.F1Score()),
+    *(METRICS.CategoricalCrossentropy(from_logits=True), METRICS.AUC(from_logits=True)),
+    *(METRICS.Recall(0.0), METRICS.Precision(top_k=1)),
+    "no metric",  # Keras says so in the first step.
+]
+TAKEN = [
+    *({"loss": x} for x in (None, LOSSES.Hinge(), OF_LOGITS, lambda y, x: x, [LOSSES.Huber()])),
+    {"loss": BINARY, "metrics": [METRICS.BinaryAccuracy(threshold=0.0), "mse"]},
+    {"loss": "mse", "metrics": METRICS_OF_LOGITS, "weighted_metrics": ["accuracy"]},
+]
 
 
-@pytest.mark.parametrize("num_classes", [1, CLASSES])
-def test_accuracy_of_binary_probabilities_is_refused(num_classes):
-    model = XLNetClassifier(tiny_encoder(), num_classes)
-    loss = LOSSES.BinaryCrossentropy(from_logits=True)
-    for metrics in (["accuracy"], "acc", [["binary_accuracy", "mse"]]):
-        for arguments in ({"metrics": metrics}, {"weighted_metrics": metrics}):
-            with pytest.raises(ConfigError, match=r"BinaryAccuracy\(threshold=0.0\), as"):
-                model.compile("adam", loss, **arguments)
-    model.compile("adam", loss, [METRICS.BinaryAccuracy(threshold=0.0), "mse"])
+@functools.cache
+def classifier(num_classes):
+    return XLNetClassifier(tiny_encoder(), num_classes)
 
 
-@pytest.mark.parametrize(
-    "metric",
-    [
-        "crossentropy",
-        "sparse_categorical_crossentropy",
-        METRICS.BinaryAccuracy(),
-        METRICS.binary_accuracy,
-        METRICS.CategoricalCrossentropy(),
-        LOSSES.binary_crossentropy,
-        *("AUC", "Precision", METRICS.KLDivergence()),
-        *(METRICS.Recall(), METRICS.TruePositives(), METRICS.Precision(thresholds=[0, 0.7])),
-        *(METRICS.F1Score(threshold=0.5), METRICS.BinaryIoU(), METRICS.SensitivityAtSpecificity(1)),
-    ],
-)
-def test_a_metric_of_probabilities_is_refused(metric):
-    model, loss = XLNetClassifier(tiny_encoder(), CLASSES), "mse"
-    with pytest.raises(ConfigError, match="metrics: expected metrics of logits"):
-        model.compile("adam", loss, [["mae", metric]])
-    of_logits = METRICS.CategoricalCrossentropy(from_logits=True)
-    model.compile("adam", loss, ["mae", of_logits, METRICS.Mean(), lambda y, x: x])
-    of_logits = [METRICS.AUC(from_logits=True), METRICS.Recall(0.0), METRICS.Precision(top_k=1)]
-    model.compile("adam", loss, ["accuracy", *of_logits, METRICS.F1Score(), "cosine_similarity"])
-    model.compile("adam", loss, ["no metric"])  # Keras says so in the first step.
+@pytest.mark.parametrize(("arguments", "message"), REFUSED, ids=str)
+def test_losses_and_metrics_of_probabilities_are_refused(arguments, message):
+    for number in (1, CLASSES):
+        with pytest.raises(ConfigError, match=message):
+            classifier(number).compile("adam", **arguments)
 
 
-def test_any_other_loss_is_taken():
-    model = XLNetClassifier(tiny_encoder(), num_classes=2)
-    of_logits = functools.partial(LOSSES.binary_crossentropy, from_logits=True)
-    for loss in (None, "mse", LOSSES.Hinge(), of_logits, lambda y, x: x, [LOSSES.Huber()]):
-        model.compile("adam", loss, ["accuracy"], weighted_metrics=["accuracy"])
+@pytest.mark.parametrize("arguments", TAKEN, ids=str)
+def test_losses_and_metrics_of_logits_are_taken(arguments):
+    classifier(CLASSES).compile("adam", **arguments)
