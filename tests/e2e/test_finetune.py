@@ -11,19 +11,18 @@ import numpy as np
 import pandas as pd
 import pytest
 import tensorflow as tf
-import yaml
 
 from official.xlnet import cli
+from official.xlnet.checkpoints.checkpoint_files import newest_checkpoint
 from official.xlnet.checkpoints.model_directory import load_encoder
 from official.xlnet.data.examples import TextExample
 from official.xlnet.errors import PreemptedError
 from official.xlnet.inference.task_prediction import load_task, predict_examples
-from official.xlnet.runtime.history import read_history
-from official.xlnet.runtime.metrics_log import RunLog
-from tests.helpers.task_corpora import labelled, sentence, task_config, write_table
+from tests.helpers.compare import assert_all_close
+from tests.helpers.runs import interrupt, losses_of
+from tests.helpers.task_corpora import labelled, sentence, write_table
 from tests.helpers.world import TASK_SETTINGS, command
 
-SQUAD = pathlib.Path(__file__).parents[3] / "shared/data/squad/sample.json"
 SETTINGS = (*TASK_SETTINGS, "warmup_steps=0", "learning_rate=0.01", "model.dropout=0")
 
 
@@ -72,43 +71,33 @@ def test_every_kind_of_task_from_file_to_predictions(kind, names, world, tmp_pat
     assert [row["id"] for row in found] == [row["id"] for row in task.predictions()]
 
 
+@pytest.mark.parametrize("verb", ["finetune", pytest.param("pretrain", marks=pytest.mark.slow)])
 def test_an_interrupted_run_continues_as_if_nothing_had_been(
-    world, interrupts, tmp_path, monkeypatch, capfd
+    verb, world, interrupts, tmp_path, monkeypatch, capfd
 ):
-    write, model = RunLog.history, world.task("classification").model
-    ends = {33, 40, 47}
-
-    def interrupted(self, step, loss):
-        write(self, step, loss)
-        if step in ends:
-            ends.remove(step)
-            if step == 33:
-                raise KeyboardInterrupt
-            os.kill(os.getpid(), signal.SIGINT if step == 40 else signal.SIGTERM)
-
-    output = str(tmp_path / "model")
-    flags = ["finetune", *world.finetune_flags("classification"), f"--output={output}"]
-    monkeypatch.setattr(RunLog, "history", interrupted)
-    assert cli.main(flags) == cli.EXIT_INTERRUPTED
-    assert len(read_history(output)) == 33
-    assert cli.main(flags) == cli.EXIT_INTERRUPTED
-    saved = f"xlnet finetune: interrupted at step 40; checkpoint saved in {output}"
-    assert capfd.readouterr().err.splitlines()[-1].startswith(saved)
-    assert tf.train.latest_checkpoint(os.path.join(output, "run")).endswith("-40")
-    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
-    assert cli.main(flags) == PreemptedError.exit_status
-    assert f"preempted at step 47; checkpoint saved in {output}" in capfd.readouterr().err
-    assert tf.train.latest_checkpoint(os.path.join(output, "run")).endswith("-47")
-    assert cli.main(flags) == 0
-    losses = [[line["loss"] for line in read_history(path)] for path in (output, model)]
-    np.testing.assert_allclose(*losses, atol=1e-5)
-    ours, theirs = (
-        json.loads(pathlib.Path(path, "metrics.json").read_text()) for path in (output, model)
-    )
-    names = ("accuracy", "loss", "step")
-    assert [ours[name] for name in names] == pytest.approx(
-        [theirs[name] for name in names], abs=1e-5
-    )
+    """Without a checkpoint of its last step, after Ctrl-C, and after SIGTERM."""
+    output = tmp_path / "model"
+    if verb == "finetune":
+        whole, checkpoints = world.task("classification").model, output / "run"
+        flags = [*world.finetune_flags("classification"), f"--output={output}"]
+    else:
+        whole, checkpoints = world.pretrained, output
+        flags = [f"--config={world.config}", f"--data={world.data}", f"--model_dir={output}"]
+    interrupt(monkeypatch, {33: None, 40: signal.SIGINT, 47: signal.SIGTERM})
+    assert cli.main([verb, *flags]) == cli.EXIT_INTERRUPTED and len(losses_of(output)) == 33
+    for status, step, said in (
+        (cli.EXIT_INTERRUPTED, 40, f"xlnet {verb}: interrupted at step 40"),
+        (PreemptedError.exit_status, 47, "preempted at step 47"),
+    ):
+        assert cli.main([verb, *flags]) == status
+        last = capfd.readouterr().err.splitlines()[-1]
+        assert f"{said}; checkpoint saved in {output}" in last
+        assert newest_checkpoint(str(checkpoints)).record["step"] == step
+        assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+    assert cli.main([verb, *flags]) == 0
+    np.testing.assert_allclose(losses_of(output), losses_of(whole), atol=1e-5)
+    ours, theirs = (load_encoder(str(path)).variables for path in (output, whole))
+    assert_all_close(ours, theirs, atol=1e-5)
 
 
 def test_prediction_reads_no_more_than_it_needs_and_keeps_the_order(world):
@@ -214,20 +203,3 @@ def test_what_is_left_out_and_cut_is_counted(world, tmp_path, capfd):
     command("predict", model=output, input=train, output=tmp_path / "p", status=2)
     assert "line 5: expected 2 columns (label, text), got 3" in capfd.readouterr().err
     assert not (tmp_path / "p").exists()
-
-
-@pytest.mark.slow
-@pytest.mark.skipif(not os.path.exists(SQUAD), reason="needs the shared data")
-def test_over_fitting_on_squad_gives_every_answer(tmp_path):
-    articles = json.loads(SQUAD.read_text())["data"]
-    texts = [p["context"] for article in articles for p in article["paragraphs"]]
-    (tmp_path / "text.txt").write_text("\n".join(texts * 20))
-    command("vocab", input=tmp_path / "text.txt", output=tmp_path, size=370)
-    tree = task_config(370, num_steps=500, checkpoint_steps=250, learning_rate=0.002).as_dict()
-    tree["model"] |= {"d_model": 64, "d_inner": 128, "num_layers": 2, "dropout": 0.0}
-    tree["task"] = {"max_length": 160, "window_stride": 40, "num_buckets": 1}
-    (tmp_path / "recipe.yaml").write_text(yaml.safe_dump(tree))
-    flags = {"config": tmp_path / "recipe.yaml", "vocab": tmp_path / "spiece.model"}
-    flags |= {"train": SQUAD, "dev": SQUAD, "output": tmp_path / "model"}
-    metrics = command("finetune", "--task=squad", **flags)
-    assert metrics["exact_match"] == metrics["unanswerable_f1"] == 100
