@@ -2,6 +2,7 @@
 
 import csv
 import json
+import pathlib
 
 from official.xlnet.configs.experiment import XLNetConfig
 from tests.helpers.corpora import WORDS
@@ -81,57 +82,73 @@ KINDS = {
 }
 
 
-def task_file(kind, path, rng, number):
-    """Writes a small file of a kind of task; returns its path, NAME=FILE,NAME=FILE of several."""
-    if kind == "classification":
-        return write_table(path, ("label", "text"), labelled(rng, number))
-    if kind == "multi_label":
-        rows = [
+# Of those whose files are tables: the header, and a function that draws the rows.
+TABLES = {
+    "classification": (("label", "text"), labelled),
+    "multi_label": (
+        ("label", "text"),
+        lambda rng, number: [
             (",".join(x for x in ("water", "not") if x in text.split()), text)
             for _, text in labelled(rng, number)
-        ]
-        return write_table(path, ("label", "text"), rows)
-    if kind == "regression":
-        rows = [(n % 5 + rng.random(), *(sentence(rng) for _ in range(3))) for n in range(number)]
-        return write_table(path, ("label", "a", "b", "c"), rows)
-    if kind == "multiple_choice":
-        rows = [
+        ],
+    ),
+    "regression": (
+        ("label", "a", "b", "c"),
+        lambda rng, number: [
+            (n % 5 + rng.random(), *(sentence(rng) for _ in range(3))) for n in range(number)
+        ],
+    ),
+    "multiple_choice": (
+        ("sent1", "sent2", "ending0", "ending1", "ending2", "ending3", "label"),
+        lambda rng, number: [
             # No two endings are the same, so that no two probabilities are.
             (sentence(rng), "they", *(f"{word} {sentence(rng, 1, 2)}" for word in WORDS[:4]), n % 4)
             for n in range(number)
-        ]
-        header = ("sent1", "sent2", "ending0", "ending1", "ending2", "ending3", "label")
-        return write_table(path, header, rows)
-    if kind == "ranking":
-        rows = [
+        ],
+    ),
+    "ranking": (
+        ("query_id", "document_id", "query", "document", "relevance"),
+        lambda rng, number: [
             (query, f"d{n}", WORDS[query], f"{sentence(rng)} {WORDS[query + n]}", int(n == 0))
             for query in range(number)
             for n in range(3)
-        ]
-        header = ("query_id", "document_id", "query", "document", "relevance")
-        return write_table(path, header, rows)
+        ],
+    ),
+    "scores of multitask": (
+        ("score", "sentence1", "sentence2"),
+        lambda rng, number: [
+            (n % 5 + rng.random(), sentence(rng), sentence(rng)) for n in range(number)
+        ],
+    ),
+}
+
+
+def question(rng, n):
+    """A paragraph with a question, whose answer is a word; each third one has none."""
+    context = sentence(rng, 12, 19)
+    word = context.split()[n % 9]
+    answer = {"text": word, "answer_start": context.index(word)}
+    qa = {"id": str(n), "question": sentence(rng, 2, 4), "is_impossible": n % 3 == 0}
+    return {"context": context, "qas": [qa | {"answers": [] if n % 3 == 0 else [answer]}]}
+
+
+def task_file(kind, path, rng, number):
+    """Writes a small file of a kind of task; returns its path, NAME=FILE,NAME=FILE of several."""
+    if kind in TABLES:
+        header, rows = TABLES[kind]
+        return write_table(path, header, rows(rng, number))
     if kind == "multitask":
-        tone = write_table(f"{path}_tone.tsv", ("label", "text"), labelled(rng, number))
-        rows = [(n % 5 + rng.random(), sentence(rng), sentence(rng)) for n in range(number)]
-        stsb = write_table(f"{path}_stsb.tsv", ("score", "sentence1", "sentence2"), rows)
-        return f"tone={tone},stsb={stsb}"
-    with open(path, "w", encoding="utf-8") as file:
-        if kind == "token_classification":
-            for _ in range(number):
-                for word in sentence(rng).split() + ["water", "first"]:
-                    tag = {"water": "B-X", "first": "I-X"}.get(word, "O")
-                    file.write(f"{word} _ {tag}\n")
-                file.write("\n")
-        elif kind == "question_answering":
-            paragraphs = []
-            for n in range(number):
-                context = sentence(rng, 12, 19)
-                word = context.split()[n % 9]
-                answer = {"text": word, "answer_start": context.index(word)}
-                qa = {"id": str(n), "question": sentence(rng, 2, 4), "is_impossible": n % 3 == 0}
-                qa["answers"] = [] if n % 3 == 0 else [answer]
-                paragraphs.append({"context": context, "qas": [qa]})
-            json.dump({"data": [{"paragraphs": paragraphs}]}, file)
-        else:
-            raise AssertionError(kind)
+        tone = task_file("classification", f"{path}_tone.tsv", rng, number)
+        return (
+            f"tone={tone},stsb={task_file('scores of multitask', f'{path}_stsb.tsv', rng, number)}"
+        )
+    if kind == "question_answering":
+        text = json.dumps({"data": [{"paragraphs": [question(rng, n) for n in range(number)]}]})
+    else:
+        tags = {"water": "B-X", "first": "I-X"}
+        texts = [sentence(rng).split() + ["water", "first"] for _ in range(number)]
+        text = "".join(
+            "".join(f"{word} _ {tags.get(word, 'O')}\n" for word in words) + "\n" for words in texts
+        )
+    pathlib.Path(path).write_text(text, encoding="utf-8")
     return str(path)

@@ -6,12 +6,9 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from official.xlnet.inference.scoring import Scorer
-from official.xlnet.modeling.kernels import relative_shift, xla_kernels
 from official.xlnet.modeling.kernels.device_forms import built_for
 from official.xlnet.modeling.layers.losses import cross_entropy_sum
 from official.xlnet.modeling.models.xlnet_pretrainer import XLNetPretrainer
-from tests.helpers.small_language_model import NumberTokenizer
 from tests.helpers.tiny import MEMORY, VOCAB, random_inputs
 
 pytest.importorskip("torch")
@@ -21,49 +18,31 @@ from tests.parity import hf_weights
 pytestmark = pytest.mark.slow
 TOLERANCE = 1e-4
 
-# name: (HF settings, `random_inputs` arguments, rows of a block of the relative shift)
+# name: (HF settings, `random_inputs` arguments)
 CASES = {
-    "no memory": ({}, {}, 128),
-    "memory": ({}, {"memory": MEMORY}, 128),
-    "padding": ({}, {"padding": True}, 5),
-    "padding and memory": ({}, {"padding": True, "memory": 3, "order": "all"}, 4),
-    "order of all tokens": ({"mem_len": 0}, {"order": "all", "tokens": 17}, 4),
-    "two halves": ({"reuse_len": 6}, {"order": "halves", "memory": MEMORY}, 5),
-    "both directions": ({"bi_data": True}, {"directions": True, "batch": 4}, 4),
+    "no memory": ({}, {}),
+    "memory": ({}, {"memory": MEMORY}),
+    "padding": ({}, {"padding": True}),
+    "padding and memory": ({}, {"padding": True, "memory": 3, "order": "all"}),
+    "order of all tokens": ({"mem_len": 0}, {"order": "all", "tokens": 17}),
+    "two halves": ({"reuse_len": 6}, {"order": "halves", "memory": MEMORY}),
+    "both directions": ({"bi_data": True}, {"directions": True, "batch": 4}),
     "both directions and memory": (
         {"bi_data": True, "clamp_len": 6},
         {"directions": True, "batch": 6, "memory": MEMORY, "padding": True, "order": "halves"},
-        4,
     ),
-    "untie_r off": ({"untie_r": False}, {"memory": MEMORY}, 128),
-    "clamp_len": ({"clamp_len": 4}, {"memory": MEMORY, "tokens": 11}, 4),
-    "uni": ({"attn_type": "uni"}, {"order": "halves"}, 128),
+    "untie_r off": ({"untie_r": False}, {"memory": MEMORY}),
+    "clamp_len": ({"clamp_len": 4}, {"memory": MEMORY, "tokens": 11}),
+    "uni": ({"attn_type": "uni"}, {"order": "halves"}),
     "uni and memory": (
         {"attn_type": "uni", "clamp_len": 9},
         {"order": "all", "memory": MEMORY, "padding": True},
-        4,
     ),
-    "exact gelu": ({"ff_activation": "gelu"}, {}, 128),
-    "relu": ({"ff_activation": "relu"}, {"memory": 2}, 128),
-    "memory longer than its limit": ({"reuse_len": 0, "mem_len": 3}, {"memory": MEMORY}, 128),
-    "several blocks": ({"mem_len": 0}, {"tokens": 149, "memory": 31, "padding": True}, 128),
+    "exact gelu": ({"ff_activation": "gelu"}, {}),
+    "relu": ({"ff_activation": "relu"}, {"memory": 2}),
+    "memory longer than its limit": ({"reuse_len": 0, "mem_len": 3}, {"memory": MEMORY}),
+    "several blocks": ({"mem_len": 0}, {"tokens": 281, "memory": 31, "padding": True}),
 }
-
-
-@pytest.fixture
-def set_block_size(monkeypatch):
-    """Kernels that were compiled for another block size must not be found again."""
-
-    def clear():
-        xla_kernels.compiled.cache_clear()
-        xla_kernels.fused.cache_clear()
-
-    def set_size(size):
-        monkeypatch.setattr(relative_shift, "BLOCK_SIZE", size)
-        clear()
-
-    yield set_size
-    clear()
 
 
 def sees(inputs, is_uni):
@@ -144,11 +123,9 @@ def compare(hf, ours, inputs, labels, outputs, loss, gradients):
 
 @pytest.mark.parametrize("kind", ["CPU", "TPU"])
 @pytest.mark.parametrize("name", CASES)
-def test_outputs_and_gradients_equal(name, kind, set_block_size):
+def test_outputs_and_gradients_equal(name, kind):
     """In the forms of both kinds of device."""
-    settings, arguments, block_size = CASES[name]
-    set_block_size(block_size)
-    hf, ours, inputs, labels = build(settings, arguments)
+    hf, ours, inputs, labels = build(*CASES[name])
     with built_for(kind):
         result = step_of(ours, training=False)(inputs, tf.constant(labels))
     compare(hf, ours, inputs, labels, *result)
@@ -162,11 +139,9 @@ def test_outputs_and_gradients_equal(name, kind, set_block_size):
         ("several blocks", False),
     ],
 )
-def test_compiled_training_step_equals(name, whole_step, set_block_size):
+def test_compiled_training_step_equals(name, whole_step):
     """Kernels, their hand-written gradients, and (`whole_step`) XLA for everything."""
-    settings, arguments, block_size = CASES[name]
-    set_block_size(block_size)
-    hf, ours, inputs, labels = build(settings, arguments, seed=2)
+    hf, ours, inputs, labels = build(*CASES[name], seed=2)
     step = tf.function(step_of(ours, training=True), jit_compile=whole_step)
     tensors = {key: tf.constant(value) for key, value in inputs.items()}
     tensors["dropout_seed"] = tf.constant([3, 5])
@@ -195,42 +170,3 @@ def test_perm_mask_equals(seed):
     perm_mask[rows, targets, targets] = False
     same = ours(inputs)
     np.testing.assert_array_equal(same["query"], result[0]["query"])
-
-
-@pytest.mark.parametrize("order", ["left_to_right", "random"])
-def test_scores_of_parts_are_hf_s_with_perm_mask(order):
-    import torch
-
-    hf = hf_weights.hf_model(3, mem_len=0)
-    ours = XLNetPretrainer(hf_weights.our_config(hf.config))
-    hf_weights.copy_weights(hf, ours)
-    ids = np.random.default_rng(5).integers(9, VOCAB, 11)
-    words = list(map(str, ids))
-    ends = np.cumsum([len(word) + 1 for word in words])
-    spans = [
-        (int(end) - len(word) - 1, int(end) - 1) for word, end in zip(words, ends, strict=True)
-    ]
-    given, targets = [1, 8, 9], [0, 2, 3, 10]
-    (found,) = Scorer(ours, NumberTokenizer(VOCAB)).score(
-        [" ".join(words)],
-        order,
-        seed=4,
-        given=[[spans[p] for p in given]],
-        targets=[[spans[p] for p in targets]],
-    )
-    uniform = np.random.default_rng([4, 0]).random(11)
-    chain = [
-        *sorted(given, key=lambda p: uniform[p] if order == "random" else p),
-        *sorted(targets, key=lambda p: uniform[p] if order == "random" else p),
-    ]
-    perm_mask, target_mapping = torch.ones(1, 11, 11), torch.zeros(1, len(targets), 11)
-    for place, position in enumerate(chain):
-        perm_mask[0, position, chain[:place]] = 0
-    for number, position in enumerate(targets):
-        target_mapping[0, number, position] = 1
-    with torch.no_grad():
-        logits = hf(
-            input_ids=torch.tensor(ids[None]), perm_mask=perm_mask, target_mapping=target_mapping
-        ).logits
-    log_p = torch.log_softmax(logits[0], -1)[range(len(targets)), ids[targets]]
-    np.testing.assert_allclose(found.log_likelihoods, log_p.numpy(), atol=TOLERANCE)

@@ -5,6 +5,7 @@ import json
 import datasets
 import pandas as pd
 import pyarrow as pa
+import pyarrow.dataset
 import pyarrow.parquet
 import pytest
 
@@ -116,6 +117,8 @@ OBJECTS = {
         dtype_backend="pyarrow"
     ),
     "Arrow": lambda columns: pa.table({name: list(values) for name, values in columns.items()}),
+    "objects": lambda columns: pd.DataFrame(columns).astype(object),
+    "Arrow data set": lambda columns: pyarrow.dataset.dataset(OBJECTS["Arrow"](columns)),
     "HF": lambda columns: datasets.Dataset.from_dict(
         {name: list(values) for name, values in columns.items()}
     ),
