@@ -20,7 +20,7 @@ from official.xlnet.data.lane_schedule import Position
 from official.xlnet.runtime.history import read_history
 from official.xlnet.training.optimization import OPTIMIZERS
 from official.xlnet.training.pretraining import pretrain
-from tests.helpers import keras_fit
+from tests.helpers.replicas import keras_fit
 from tests.helpers.replicas.clusters import finish, start_cluster, start_process
 from tests.helpers.world import command
 
@@ -81,7 +81,7 @@ def test_replicas_together_are_one_device_which_goes_on(recipe, runs, tmp_path):
 @pytest.mark.parametrize("strategy", ["mirrored", "multi_worker"])
 def test_plain_fit_gives_every_replica_its_rows_and_their_memory(recipe, strategy):
     arguments = ["--config", recipe, "--data", f"{recipe}/data", "--steps", str(STEPS)]
-    processes = start_cluster(strategy, arguments, program="tests.helpers.keras_fit")
+    processes = start_cluster(strategy, arguments, program="tests.helpers.replicas.keras_fit")
     expected = keras_fit.fit(tf.distribute.get_strategy(), recipe, f"{recipe}/data", STEPS)
     assert np.mean([step["memory_valid"] for step in expected]) > 0.3
     for step, wanted in zip(finish(processes), expected, strict=True):
