@@ -13,6 +13,7 @@ from official.xlnet.errors import DataError, require_data
 
 if TYPE_CHECKING:  # Importing it loads TensorFlow, which workers do not need.
     from official.xlnet.configs.data import DataConfig
+ON_BAD_UTF8 = ("error", "replace")
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -45,7 +46,7 @@ class ReadOptions:
     def __post_init__(self):
         """Validates the values."""
         require_data(
-            self.on_bad_utf8 in ("error", "replace"),
+            self.on_bad_utf8 in ON_BAD_UTF8,
             "on_bad_utf8",
             "one of error, replace",
             f"{self.on_bad_utf8!r}",

@@ -12,9 +12,9 @@ import tempfile
 import numpy as np
 import tensorflow as tf
 
-from data_prep.corpus.vocabulary import train_vocabulary
 from data_prep.pipelines.prepare import prepare
 from official import xlnet
+from official.xlnet.api.vocabulary import train_vocabulary
 from official.xlnet.checkpoints.model_directory import load_pretrainer
 from official.xlnet.training.evaluation import evaluate
 from official.xlnet.training.pretraining import pretrain

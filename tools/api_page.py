@@ -106,7 +106,6 @@ SECTIONS = {
     "Serving": (
         "official.xlnet.serving.client.endpoint.connect",
         "official.xlnet.serving.client.endpoint.Endpoint",
-        "official.xlnet.serving.client.beam.predict_in_bulk",
     ),
     "Model Garden": (
         "official.xlnet.garden.bert_style_encoder.bert_style_encoder",

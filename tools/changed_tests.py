@@ -20,7 +20,7 @@ import subprocess
 from collections.abc import Collection
 
 from official import xlnet
-from official.xlnet import cli
+from official.xlnet.commands import VERBS
 from official.xlnet.configs import registry
 
 ROOT = pathlib.Path(__file__).parents[1]
@@ -105,8 +105,7 @@ def _looked_up() -> list[tuple[str, str]]:
     for table, entries in vars(registry).items():
         for name, module in getattr(entries, "modules", {}).items():
             pairs += [(name, f"official.xlnet.{module}"), (table, f"official.xlnet.{module}")]
-    modules = {verb: f"official.xlnet.commands.{verb.replace(' ', '.')}" for verb in cli._verbs()}
-    return [*pairs, *((verb.split()[0], module) for verb, module in modules.items())]
+    return [*pairs, *((verb.split()[0], declared.module) for verb, declared in VERBS.items())]
 
 
 if __name__ == "__main__":

@@ -281,7 +281,7 @@ def continue_run(kind: str, source: str, output: pathlib.Path) -> str:
     examples = _labelled(kind, task.labels)
     settings = [*_STILL, *_OF_TASK, *(["query_length=9"] if "answer" in kind else [])]
     name = task.name or "classification"
-    xlnet.finetune(source, examples, examples, str(output), name, overrides=settings)
+    xlnet.finetune(source, examples, examples, str(output), name, set=settings)
     return str(output)
 
 

@@ -53,8 +53,8 @@ def make_data(
       configs: configuration of each data set by its name in `output`.
       size: vocabulary size.
     """
-    from data_prep.corpus.vocabulary import train_vocabulary
     from data_prep.pipelines.prepare import prepare
+    from official.xlnet.api.vocabulary import train_vocabulary
 
     vocab = os.path.join(output, "vocab")
     if not os.path.exists(os.path.join(vocab, VOCAB_FILE)):

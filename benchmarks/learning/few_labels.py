@@ -83,7 +83,7 @@ def _finetuned(
         overrides = [*SENTENCES, f"training.seed={seed}", *flags.set]
         tf_keras.backend.clear_session()
         dev = os.path.join(flags.data, name, "dev.tsv")
-        metrics = xlnet.finetune(model_dir, str(path), dev, output, overrides=overrides)
+        metrics = xlnet.finetune(model_dir, str(path), dev, output, set=overrides)
         bag_of_words = metrics["baselines"]["bag_of_words"]["accuracy"]
         return {"accuracy": metrics["accuracy"], "bag_of_words": bag_of_words}
 

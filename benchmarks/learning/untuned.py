@@ -99,7 +99,7 @@ def _finetune(flags: argparse.Namespace, model: str, run: Result) -> Result:
     train, dev = (os.path.join(flags.data, run["set"], f"{part}.tsv") for part in ("train", "dev"))
     overrides = [*_DATA_SETS[run["set"]], *flags.set, *run["changes"].split()]
     tf_keras.backend.clear_session()
-    metrics = xlnet.finetune(model, train, dev, output, overrides=overrides)
+    metrics = xlnet.finetune(model, train, dev, output, set=overrides)
     config = xlnet.load_config(output)
     return {
         **{key: metrics[key] for key in _KEPT},

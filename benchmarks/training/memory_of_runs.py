@@ -40,9 +40,7 @@ def _turn(loop: str, turn: int, folder: str) -> None:
         xlnet.save_pretrained(xlnet.XLNetPretrainer(config), model, vocab)
     elif loop.startswith("finetune"):
         num_runs, path = 5 if loop.endswith("runs") else 1, f"{folder}/{loop}{turn}"
-        xlnet.finetune(
-            None, _ROWS, _ROWS, path, vocab=vocab, num_runs=num_runs, overrides=_OVERRIDES
-        )
+        xlnet.finetune(None, _ROWS, _ROWS, path, vocab=vocab, runs=num_runs, set=_OVERRIDES)
     elif loop == "fit":
         tf_keras.backend.clear_session()
         classifier = xlnet.XLNetClassifier(xlnet.load_encoder(model), 2)

@@ -34,7 +34,6 @@ from data_prep.settings import SampleOptions
 from official.xlnet.data.reading import check_lost
 from official.xlnet.data.schema import MANIFEST_FILE
 from official.xlnet.errors import DataError, require_data
-from official.xlnet.files.arguments import checks_arguments
 from official.xlnet.files.atomic import write_bytes
 from official.xlnet.files.locks import only_writer
 from official.xlnet.runtime.progress import elapsed_time, progress_bar
@@ -71,56 +70,30 @@ _AS_IT_IS: dict[str, Any] = {
 _NUM_THREADS = 8
 
 
-@checks_arguments("inputs", "output_dir", sample_bytes=1, seed=0)
-def train_vocabulary(
+def write_trained(
     inputs: Paths,
-    output_dir: str,
+    output: str,
     size: int,
-    *,
+    sampling: SampleOptions,
     lowercase: bool = False,
     keep_accents: bool = False,
-    keep_whitespace: bool = False,
-    sample_bytes: int = SampleOptions.sample_bytes,
-    seed: int = SampleOptions.seed,
-    progress: bool = SampleOptions.progress,
-    format: str = SampleOptions.format,
-    text_field: str = SampleOptions.text_field,
-    on_bad_utf8: str = SampleOptions.on_bad_utf8,
-    max_lost: float = SampleOptions.max_lost,
 ) -> dict[str, float]:
-    """Trains a SentencePiece unigram vocabulary and writes `output_dir/spiece.model`.
+    """Trains a SentencePiece unigram vocabulary and writes `output/spiece.model`.
 
     Args:
-      inputs: file names, glob patterns or `tfds:NAME:SPLIT`, see `corpus.find_shards`; or a pandas
-        data frame with a column `text`.
-      output_dir: output directory; created if it does not exist.
-      size: vocabulary size V, including the 9 special tokens.
+      inputs: see `corpus.find_shards`.
+      output: output directory; created if it does not exist.
+      size: vocabulary size V, including the special tokens.
+      sampling: how the text is read and sampled.
       lowercase: whether to lower-case the text; use the same value for tokenization.
       keep_accents: whether to keep accents; use the same value for tokenization.
-      keep_whitespace: whether texts are tokenized as they are, with line breaks, tabs, runs of
-        spaces, quotes and accents, for code, verse or notes. The vocabulary itself says so to all
-        that read it; ids give back a text exactly, except characters that the sample lacks and
-        `▁`, which stands for a space.
-      sample_bytes: approximate amount of text to train on, in bytes, sampled by line.
-      seed: random seed of the sample.
-      progress: whether to show a progress bar, on a terminal or in a notebook.
-      format: input format, see `prepare`.
-      text_field: JSON field, Parquet column or TFDS feature that contains the text.
-      on_bad_utf8: handling of invalid UTF-8: `error`, or `replace` by U+FFFD.
-      max_lost: largest share of the records that may be unreadable or without text.
 
     Returns:
-      A dictionary with:
-        vocab_size: vocabulary size.
-        coverage: fraction of the characters of the sample that the vocabulary covers.
+      `vocab_size` and `coverage`, the fraction of the characters of the sample that are covered.
 
     Raises:
       DataError: there is no text, or not enough text for the vocabulary size, or the directory
         holds a model or a data set with another vocabulary.
-
-    Example:
-      >>> train_vocabulary(["corpus/*.txt"], "runs/vocab", 4000)
-      {'vocab_size': 4000, 'coverage': 0.9999}
     """
     num_fixed = NUM_SPECIAL + len(_USER_DEFINED_SYMBOLS)
     require_data(
@@ -129,22 +102,14 @@ def train_vocabulary(
         f"more than the {num_fixed} predefined pieces and at most {MAX_VOCAB_SIZE:,}",
         size,
     )
-    sampling = SampleOptions(
-        sample_bytes=sample_bytes,
-        seed=seed,
-        progress=progress,
-        format=format,
-        text_field=text_field,
-        on_bad_utf8=on_bad_utf8,
-        max_lost=max_lost,
-        keep_whitespace=keep_whitespace,
-    )
     inputs = list_of_paths(inputs)
-    with only_writer(output_dir):
+    with only_writer(output):
         sample = read_sample(inputs, sampling, lowercase, keep_accents)
-        model = train_unigram(sample.sentences, size, progress=progress, whitespace=keep_whitespace)
-        require_no_owner(output_dir, model, MANIFEST_FILE)
-        write_bytes(os.path.join(output_dir, VOCAB_FILE), model)
+        model = train_unigram(
+            sample.sentences, size, progress=sampling.progress, whitespace=sampling.keep_whitespace
+        )
+        require_no_owner(output, model, MANIFEST_FILE)
+        write_bytes(os.path.join(output, VOCAB_FILE), model)
     processor = sentencepiece.SentencePieceProcessor(model_proto=model)
     return {"vocab_size": processor.vocab_size(), "coverage": sample.coverage(processor)}
 

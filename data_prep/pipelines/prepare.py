@@ -14,79 +14,88 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Annotated, Any
 
 from absl import logging
 
-from data_prep.corpus.corpus import Paths, list_of_paths
+from data_prep.corpus.corpus import DataFrame, list_of_paths
 from data_prep.pipelines import job as jobs
 from data_prep.pipelines.local_workers import local_workers
 from data_prep.records.lane_files import write_lane
 from data_prep.records.token_files import write_token_files
-from data_prep.settings import Settings
+from data_prep.settings import ON_BAD_UTF8, Settings
 from official.xlnet.configs.experiment import XLNetConfig
-from official.xlnet.files.arguments import checks_arguments
+from official.xlnet.errors import require_extra
+from official.xlnet.files.arguments import COMMAS, AnyPath, Path, split_options
 from official.xlnet.files.locks import only_writer
+from official.xlnet.files.public import public
+from official.xlnet.files.schema import OneOf, Range
 from official.xlnet.runtime.cores import num_cores
 
 
-@checks_arguments("inputs", "vocab", "config", "output_dir", num_workers=1)
+@public(inputs="input", output_dir="output", overrides="set", heldout_inputs="heldout_input")
 def prepare(
-    inputs: Paths,
-    vocab: str,
-    config: str | XLNetConfig,
-    output_dir: str,
+    input: AnyPath | Annotated[Sequence[AnyPath], COMMAS] | DataFrame,
+    vocab: AnyPath,
+    config: Path | XLNetConfig,
+    output: AnyPath,
     *,
-    overrides: Sequence[str] = (),
-    num_workers: int | None = None,
-    progress: bool = False,
-    beam_options: Sequence[str] | None = None,
+    set: Sequence[str] = (),
+    num_workers: Annotated[int, Range(1, 1024)] | None = None,
+    progress: bool = True,
+    runner: str | None = None,
+    beam_options: str | Sequence[str] | None = None,
     format: str = Settings.format,
     text_field: str = Settings.text_field,
-    on_bad_utf8: str = Settings.on_bad_utf8,
+    on_bad_utf8: Annotated[str, OneOf(ON_BAD_UTF8)] = Settings.on_bad_utf8,
     document_start: str = Settings.document_start,
-    max_lost: float = Settings.max_lost,
-    min_words: int = Settings.min_words,
+    max_lost: Annotated[float, Range(0, 1)] = Settings.max_lost,
+    min_words: Annotated[int, Range(0)] = Settings.min_words,
     drop_low_quality: bool = Settings.drop_low_quality,
     drop_duplicates: bool = Settings.drop_duplicates,
     allow_fewer_lanes: bool = Settings.allow_fewer_lanes,
     compress: bool = Settings.compress,
-    heldout_inputs: Paths = (),
-) -> dict[str, int]:
-    """Prepares a pre-training data set from raw text.
+    heldout_input: AnyPath | Annotated[Sequence[AnyPath], COMMAS] | DataFrame = (),
+) -> dict[str, Any]:
+    r"""Converts raw text to a data set of pre-training records.
+
+    Running the same command again resumes an interrupted run.
 
     Args:
-      inputs: path, or paths: file names, glob patterns or `tfds:NAME:SPLIT`; or a pandas data frame
-        with a column `text` (texts in Python: `pandas.DataFrame({"text": texts})`).
-      vocab: a SentencePiece model, or a directory that contains `spiece.model`.
-      config: the configuration, or its YAML file; uses its `data` section.
-      output_dir: directory of the data set; created if it does not exist. A complete data set
-        with the same settings is not changed, an incomplete one is resumed.
-      overrides: `key=value` strings; see `XLNetConfig.load`.
-      num_workers: number of worker processes; by default, the number of CPU cores.
+      input: files, glob patterns or tfds:NAME:SPLIT, separated by commas; in Python also a pandas
+        data frame with a column `text` (texts in Python: `pandas.DataFrame({"text": texts})`).
+      vocab: vocabulary, spiece.model, or a directory that contains it.
+      config: configuration: YAML file or model directory; uses its section `data`.
+      output: directory of the data set; created if it does not exist. A complete data set with the
+        same settings is not changed, an incomplete one is resumed.
+      set: configuration override `key=value`, see `XLNetConfig.load`; may be repeated.
+      num_workers: number of worker processes; default: the number of CPU cores.
       progress: whether to show progress bars, on a terminal or in a notebook.
-      beam_options: command-line options of Apache Beam and its runner, to run on workers of Beam;
-        the input and the output are then in a bucket, or on a file system that all workers mount:
-        `["--runner=DaskRunner", "--dask_client_address=tcp://scheduler:8786"]`, for example.
-      format: input format, a name in `corpus.formats.TEXT_FORMATS`; `auto` detects it per file.
-      text_field: JSON field, Parquet column or TFDS feature that contains the text.
+      runner: Apache Beam runner, e.g. DaskRunner, whose workers see the input and the output in a
+        bucket or on a file system that all mount; default: local processes.
+      beam_options: command-line options of Beam and its runner, e.g.
+        `--dask_client_address=tcp://scheduler:8786`; in Python also a list of them.
+      format: format of the input files, see docs/data_preparation.md, or one of --import; `auto`
+        detects it per file.
+      text_field: field, column or feature that contains the text.
       on_bad_utf8: handling of invalid UTF-8: `error`, or `replace` by U+FFFD.
       document_start: regular expression of the beginning of a document's first line, in plain
-        text. Default: blank lines separate documents.
+        text; default: blank lines separate documents.
       max_lost: largest share of the records that may be unreadable or without text; they are left
         out and counted.
-      min_words: minimum number of words per document; shorter documents are dropped.
-      drop_low_quality: whether to drop documents that fail the quality heuristics.
-      drop_duplicates: whether to drop exact duplicates of documents.
-      allow_fewer_lanes: whether to write fewer lanes than configured for a small corpus.
-      compress: whether to compress record files with gzip.
-      heldout_inputs: as `inputs`, text that is held out in place of `data.heldout_fraction` of the
-        corpus; copies of its documents are dropped from training.
+      min_words: drop documents with fewer words.
+      drop_low_quality: drop documents that fail the quality heuristics.
+      drop_duplicates: drop exact duplicates of documents.
+      allow_fewer_lanes: write fewer lanes if the corpus is too small for data.num_lanes.
+      compress: compress record files with gzip.
+      heldout_input: text to hold out, as input; copies of its documents are dropped from training;
+        default: a share of the corpus, data.heldout_fraction.
 
     Returns:
       A dictionary of `documents`, `tokens`, `windows`, `dropped_tokens` and `heldout_windows`;
       counts of text read, dropped and repaired; and, unless the data set was already complete or
       Beam made it, `resumed_shards` and `resumed_lanes`: parts that an earlier run had completed.
+      `unknown_share` is the share of `<unk>` in all tokens.
 
     Raises:
       DataError: the text, vocabulary, settings, output directory or Beam options are invalid.
@@ -94,11 +103,15 @@ def prepare(
       OSError: a file cannot be read or written, e.g. because the disk is full.
 
     Example:
+      $ xlnet prepare --input='corpus/*.txt' --vocab=runs/vocab --config=configs/tiny.yaml \
+          --output=runs/data
+
       >>> prepare(["corpus/*.txt"], "runs/vocab", "configs/tiny.yaml", "runs/data")["documents"]
       1832
     """
-    config = _configuration(config, overrides)
-    inputs = list_of_paths(inputs)
+    config = _configuration(config, set)
+    beam = _beam_options(runner, beam_options)
+    inputs = list_of_paths(input)
     settings = Settings.from_config(
         config.data,
         format=format,
@@ -120,26 +133,43 @@ def prepare(
             settings.num_lanes,
             settings.num_lanes,
         )
-    heldout = list_of_paths(heldout_inputs)
-    job = jobs.describe(inputs, vocab, settings, output_dir, config.model, heldout)
+    heldout = list_of_paths(heldout_input)
+    job = jobs.describe(inputs, vocab, settings, output, config.model, heldout)
     if job.is_finished():  # Without the lock: the directory may be read-only.
-        return jobs.data_set_counts(output_dir)
-    with only_writer(output_dir):
+        return _with_unknown(jobs.data_set_counts(output))
+    with only_writer(output):
         jobs.open_work_dir(job)
-        if beam_options is not None:
+        if beam is not None:
             from data_prep.pipelines.beam_workers import run_on_beam
 
-            return _run_passes(job, functools.partial(run_on_beam, job.work_dir, beam_options))
-        paths = [*inputs, *heldout, vocab, output_dir]
+            run = functools.partial(run_on_beam, job.work_dir, beam)
+            return _with_unknown(_run_passes(job, run))
+        paths = [*inputs, *heldout, vocab, output]
         if job.is_read_here or any(path.lower().startswith("memory://") for path in paths):
             num_workers = 1  # No other process would see the files, or import the reader.
         with local_workers(num_workers or num_cores(), progress) as run:
-            return _run_passes(job, run)
+            return _with_unknown(_run_passes(job, run))
+
+
+def _beam_options(runner: str | None, options: str | Sequence[str] | None) -> list[str] | None:
+    """Options of Beam; None for local processes."""
+    if runner is None and not options:
+        return None
+    require_extra("apache_beam", "beam", f"runner={runner}")
+    if runner == "DaskRunner":
+        require_extra("distributed", "dask", f"runner={runner}")
+    listed = split_options(options, "beam_options") if isinstance(options, str) else options or ()
+    return [*([f"--runner={runner}"] if runner else []), *listed]
+
+
+def _with_unknown(counts: dict[str, Any]) -> dict[str, Any]:
+    share = counts["unknown_tokens"] / max(1, counts["tokens"])
+    return {**counts, "unknown_share": round(share, 4)}
 
 
 def _configuration(config: str | XLNetConfig, overrides: Sequence[str]) -> XLNetConfig:
     if isinstance(config, str):
-        return XLNetConfig.load(config, list(overrides))
+        return XLNetConfig.load(config, overrides)
     return config.changed(overrides) if overrides else config
 
 

@@ -20,14 +20,13 @@ from official.xlnet.modeling.ops.keras_names import register_names
 if TYPE_CHECKING:
     import official.xlnet.testing as testing
     from data_prep.corpus.formats import register_format
-    from data_prep.corpus.vocabulary import train_vocabulary
     from data_prep.pipelines.prepare import prepare
     from official.xlnet.analysis.attention_maps import attention_maps
     from official.xlnet.analysis.masks import make_masks
     from official.xlnet.api.finetuning import finetune
     from official.xlnet.api.keras_model import load_model
     from official.xlnet.api.prediction import Predictor, evaluate, predict
-    from official.xlnet.api.vocabulary import extend_vocabulary
+    from official.xlnet.api.vocabulary import extend_vocabulary, train_vocabulary
     from official.xlnet.checkpoints.any_format import load_config, load_tokenizer
     from official.xlnet.checkpoints.convert import convert
     from official.xlnet.checkpoints.model_directory import (
@@ -134,7 +133,7 @@ _MODULE_OF = {
     "register_task": "official.xlnet.tasks.task",
     "save_pretrained": "official.xlnet.checkpoints.model_directory",
     "score": "official.xlnet.inference.scoring",
-    "train_vocabulary": "data_prep.corpus.vocabulary",
+    "train_vocabulary": "official.xlnet.api.vocabulary",
     "words_of": "official.xlnet.inference.words",
 }
 

@@ -11,23 +11,26 @@ pipe that nobody reads.
 
 from __future__ import annotations
 
-import ast
+import contextlib
 import difflib
 import errno
+import functools
 import importlib
 import logging
 import os
-import pathlib
 import re
 import sys
 import traceback
 import types
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from absl import flags
 from absl import logging as absl_logging
 
-from official.xlnet import __version__, commands
+from official.xlnet import __version__
+from official.xlnet.commands import COMMON, VERBS
+from official.xlnet.commands.declarations import Verb
 from official.xlnet.errors import ConfigError, XLNetError
 from official.xlnet.files.json_files import mended, print_json
 from official.xlnet.files.text import printable, printable_line
@@ -54,12 +57,15 @@ _GROUPS = {
     "Use a model": ("predict", "embed", "score", "generate", "export", "convert"),
     "Look inside": ("inspect",),
 }
+_REMOVED = {
+    "inspect runs": "tensorboard --logdir=DIR shows the curves of runs",
+    "inspect steps": "use official.xlnet.analysis.attention_maps.token_steps in Python",
+}
 _LIBRARIES = re.compile(r"-packages/(apache_beam|tensorflow|tf_keras)/")  # In the path of a module.
 _DISK_ERRORS = (
     *(errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EROFS, errno.EACCES),
     *(errno.EIO, errno.ENOENT, errno.ENOTDIR),
 )
-_EXAMPLE = "\n\nExample:\n"
 
 
 def main(argv: list[str] | None = None) -> int:
@@ -76,56 +82,76 @@ def main(argv: list[str] | None = None) -> int:
       1.0.0
       0
     """
-    if argv is not None:
-        return _main(argv)
+    outcome = types.SimpleNamespace(status=0)
+    with _program(outcome) if argv is None else contextlib.nullcontext():
+        verb, rest, outcome.status = _verb(sys.argv[1:] if argv is None else argv)
+        with _errors(verb, outcome):
+            if call := verb and _call(verb, rest):
+                print_json(call())
+    return outcome.status
+
+
+@contextlib.contextmanager
+def _program(outcome: types.SimpleNamespace) -> Iterator[None]:
+    """Handles interrupts and standard streams that are full, closed or broken, in a program."""
     os.environ["MPLBACKEND"] = "agg"  # A notebook's does not load here; we only write files.
     try:
         for stream in filter(None, (sys.stdout, sys.stderr)):  # None: closed.
             # Whatever their encoding can write.
             stream.reconfigure(errors="backslashreplace")
-        status = _main(sys.argv[1:])
+        yield
         print(end="", flush=True)
-        return status
     except KeyboardInterrupt:
-        return EXIT_INTERRUPTED
+        outcome.status = EXIT_INTERRUPTED
     except OSError as error:
         # Otherwise Python would try to flush the buffer at exit, and report the failure.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        outcome.status = EXIT_BROKEN_PIPE
+        if not isinstance(error, BrokenPipeError):
+            outcome.status = _fail(f"xlnet: {error.strerror}: standard output")
+
+
+@contextlib.contextmanager
+def _errors(verb: str, outcome: types.SimpleNamespace) -> Iterator[None]:
+    """Prints errors of a verb: a sentence for wrong input, a traceback for a bug."""
+    try:
+        yield
+    except KeyboardInterrupt as error:
+        outcome.status = EXIT_INTERRUPTED
+        _fail(f"xlnet {verb}: {str(error) or 'interrupted'}")
+    except Exception as error:
         if isinstance(error, BrokenPipeError):
-            return EXIT_BROKEN_PIPE
-        return _fail(f"xlnet: {error.strerror}: standard output")
+            print(end="", flush=True)  # Raises it again if standard output is broken.
+        message = _user_message(error, verb)
+        if message is None:
+            print(printable(traceback.format_exc()), file=sys.stderr)
+            outcome.status = EXIT_BUG
+        else:
+            outcome.status = getattr(error, "exit_status", EXIT_WRONG_INPUT)
+            _fail(f"xlnet {verb}: {message}")
 
 
-def _main(arguments: list[str]) -> int:
+def _verb(arguments: list[str]) -> tuple[str, list[str], int]:
+    """The verb, its arguments and 0; or an empty verb and the status of what was printed."""
     set_environment_defaults()
     verb, *rest = arguments or _HELP
     if verb == "--version":
         print(__version__)
-        return 0
-    verbs = _verbs()
-    group = {known: text for known, text in verbs.items() if known.startswith(f"{verb} ")}
+        return "", [], 0
+    group = {known: verbs for known, verbs in VERBS.items() if known.startswith(f"{verb} ")}
     if verb in (*_HELP, "help") or (group and rest and rest[0] in _HELP):
-        print(_USAGE.format(verbs=_listing(group or verbs)), end="")
-        return 0
+        print(_USAGE.format(verbs=_listing(group or VERBS)), end="")
+        return "", [], 0
     if group:  # A verb of two words.
         verb, rest = " ".join(arguments[:2]), rest[1:]
-    if verb not in verbs:
-        known = group or verbs
+    if verb in _REMOVED:
+        return "", [], _fail(f"xlnet: {verb} was removed: {_REMOVED[verb]}")
+    if verb not in VERBS:
+        known = group or VERBS
         nearest = difflib.get_close_matches(verb, known, n=1, cutoff=_LEAST_SIMILAR)
         hint = f"did you mean {nearest[0]!r}?" if nearest else f"expected one of {', '.join(known)}"
-        return _fail(f"xlnet: unknown verb {verb!r}; {hint}")
-    try:
-        return _run(verb, rest)
-    except KeyboardInterrupt as error:
-        return _fail(f"xlnet {verb}: {str(error) or 'interrupted'}", EXIT_INTERRUPTED)
-    except Exception as error:
-        if isinstance(error, BrokenPipeError):
-            print(end="", flush=True)  # Raises it again if standard output is broken.
-        message = _user_message(error)
-        if message is None:
-            print(printable(traceback.format_exc()), file=sys.stderr)
-            return EXIT_BUG
-        return _fail(f"xlnet {verb}: {message}", getattr(error, "exit_status", EXIT_WRONG_INPUT))
+        return "", [], _fail(f"xlnet: unknown verb {verb!r}; {hint}")
+    return verb, rest, 0
 
 
 def set_environment_defaults() -> None:
@@ -146,28 +172,30 @@ def set_environment_defaults() -> None:
     absl_logging.set_stderrthreshold("warning")
 
 
-def _run(verb: str, arguments: list[str]) -> int:
-    for argument in arguments:  # What no file and no library takes.
+def _call(verb: str, arguments: list[str]) -> functools.partial | None:
+    """The call of a verb's function with its arguments; None after printing its help."""
+    for argument in arguments:  # Rejects characters that no file system accepts.
         if "\0" in argument or mended(argument) != argument:
             raise flags.Error(f"expected arguments in UTF-8, got {argument!r}")
-    module = load_verb(verb)
+    declared = VERBS[verb]
+    table = declared.flags(COMMON)
     if any(argument in _HELP for argument in arguments):
-        print(f"usage: xlnet {verb} [--flag=value ...]\n\n{module.__doc__}")
-        listing = module.FLAGS.get_help(include_special_flags=False).strip()
-        print("flags:\n" + listing.partition("\n")[2])
-        return 0
-    module.FLAGS.unparse_flags()
-    rest = module.FLAGS([f"xlnet {verb}", *arguments])[1:]
-    _check_values(module.FLAGS)
-    _set_verbosity(module.FLAGS.verbosity)
-    if rest and not getattr(module, "TAKES_ARGUMENTS", False):
+        print(f"usage: xlnet {verb} [--flag=value ...]\n\n{declared.help(COMMON)}")
+        return None
+    renamed = {f"--{old}": f"--{new}" for old, new in declared.former_names.items()}
+    for place, argument in enumerate(arguments):
+        name, equals, value = argument.partition("=")
+        if name in renamed:
+            absl_logging.warning("%s is now called %s", name, renamed[name])
+            arguments[place] = renamed[name] + equals + value
+    rest = table([f"xlnet {verb}", *arguments])[1:]
+    _set_verbosity(table.verbosity)
+    if rest and not declared.positional:
         raise flags.Error(f"unexpected argument {rest[0]!r}; flags are written --name=value")
-    for name in module.FLAGS["import"].value:
+    values = declared.values(table, rest)
+    for name in table["import"].value:
         import_extension(name)
-    result = module.run(*rest)
-    sys.stderr.flush()
-    print_json(result)
-    return 0
+    return functools.partial(declared.load(), **values)
 
 
 def _set_verbosity(level: str) -> None:
@@ -185,11 +213,6 @@ def _set_verbosity(level: str) -> None:
 def _is_for_users(record: logging.LogRecord) -> bool:
     """Whether a message is an error or not from a library, whose warnings no flag answers."""
     return record.levelno >= logging.ERROR or not _LIBRARIES.search(record.pathname)
-
-
-def load_verb(verb: str) -> types.ModuleType:
-    """Imports the module of a verb."""
-    return importlib.import_module(f"{commands.__name__}.{verb.replace(' ', '.')}")
 
 
 def import_extension(name: str) -> None:
@@ -214,24 +237,7 @@ def import_extension(name: str) -> None:
         ) from None
 
 
-def _check_values(values: flags.FlagValues) -> None:
-    """Checks numbers; puts the home directory in place of `~` in paths.
-
-    Shells leave `~` as it is in `--output=~/runs`.
-
-    Raises:
-      flags.Error: a number is NaN, infinite or an integer of more than 64 bits.
-    """
-    for name, value in values.flag_values_dict().items():
-        if isinstance(value, int | float) and not abs(value) < 2**63:
-            raise flags.Error(f"--{name}: expected a finite number of at most 64 bits, got {value}")
-        if name in commands.PATHS and isinstance(value, list):
-            values[name].value = [*map(os.path.expanduser, value)]
-        elif name in commands.PATHS and value is not None:
-            values[name].value = os.path.expanduser(value)
-
-
-def _listing(verbs: dict[str, str]) -> str:
+def _listing(verbs: Mapping[str, Verb]) -> str:
     """The verbs by group, each with the first line of its docstring and its example."""
     others = sorted({verb.split()[0] for verb in verbs} - {*sum(_GROUPS.values(), ())})
     lines = []
@@ -239,25 +245,24 @@ def _listing(verbs: dict[str, str]) -> str:
         members = [verb for word in words for verb in verbs if verb.split()[0] == word]
         lines += ["", f"{title}:"] if members else []
         for verb in members:
-            docstring, _, example = verbs[verb].partition(_EXAMPLE)
-            lines.append(f"  {verb:<17} {docstring.splitlines()[0]}")
-            lines += [f"      {line}" for line in example.splitlines()]
+            lines.append(f"  {verb:<17} {verbs[verb].sections[''].splitlines()[0]}")
+            lines += [f"      {line}" for line in verbs[verb].example.splitlines()]
     return "\n".join(lines)
 
 
-def _verbs() -> dict[str, str]:
-    """{verb: its docstring}, parsed without importing the modules."""
-    verbs = {}
-    for directory in commands.__path__:
-        for path in pathlib.Path(directory).rglob("*.py"):
-            if path.stem != "__init__":
-                verb = " ".join(path.relative_to(directory).with_suffix("").parts)
-                verbs[verb] = ast.get_docstring(ast.parse(path.read_bytes())) or ""
-    return dict(sorted(verbs.items()))
+def _user_message(error: Exception, verb: str) -> str | None:
+    """Message for invalid input or a disk error, with flags and URLs; None for a bug."""
+    from official.xlnet.files.staging import NotUploadedError, with_urls
+
+    message = _message(error)
+    if message is None or isinstance(error, NotUploadedError):
+        return message
+    name = re.match(r"\w*", message)
+    is_flag = isinstance(error, XLNetError) and name and name[0] in VERBS[verb].parameters
+    return with_urls(f"--{message}" if is_flag else message)
 
 
-def _user_message(error: Exception) -> str | None:
-    """Message for invalid input or a disk error; None for an internal error."""
+def _message(error: Exception) -> str | None:
     if isinstance(error, flags.Error):
         missing = re.match(r"flag --\w+=None: Flag (--\w+) must have a value", str(error))
         return f"{missing[1]} is required" if missing else str(error)
@@ -303,12 +308,12 @@ class _Printable(absl_logging.PythonFormatter):
         return printable(super().format(record))
 
 
-def _fail(message: str, status: int = EXIT_WRONG_INPUT) -> int:
+def _fail(message: str) -> int:
     """Prints a message as one line, whose middle is left out if it is too long."""
     line, half = " ".join(message.split()), _MAX_MESSAGE_CHARS // 2
     short = line if len(line) <= _MAX_MESSAGE_CHARS else f"{line[:half]} … {line[-half:]}"
     print(printable(short), file=sys.stderr)
-    return status
+    return EXIT_WRONG_INPUT
 
 
 if __name__ == "__main__":

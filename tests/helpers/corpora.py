@@ -9,10 +9,10 @@ import random
 import tempfile
 
 from data_prep.corpus.corpus import find_shards
-from data_prep.corpus.vocabulary import train_vocabulary
 from data_prep.pipelines import prepare as pipelines
 from data_prep.records.token_files import sentence_end_bit, token_dtype, write_token_files
 from data_prep.settings import Settings
+from official.xlnet.api.vocabulary import train_vocabulary
 from official.xlnet.configs.experiment import XLNetConfig
 from official.xlnet.data.schema import SCALAR_FEATURES
 from official.xlnet.errors import DataError

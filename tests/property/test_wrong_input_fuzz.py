@@ -86,7 +86,6 @@ CHEAP = {
     "hf": (NONE, "convert --source=hf --output=OUT"),
     "tf1": (NONE, "convert --source=tf1 --output=OUT"),
     "data": (NONE, "inspect records data --output=OUT.html"),
-    "run": (NONE, "inspect runs run --output=OUT.png"),
 }
 # Those that take seconds.
 EXPENSIVE = {
@@ -100,11 +99,6 @@ EXPENSIVE = {
     "data of evaluate": (ALL, "evaluate --model=language --data=data"),
     "dev.tsv": (NONE, "evaluate --model=task --data=dev.tsv"),
     "task": (MODEL, "predict --model=task --input=dev.tsv --output=OUT"),
-    "exported": (ALL, "predict --saved_model=exported --input=rows.jsonl --output=OUT"),
-    "rows.jsonl of export": (
-        NONE,
-        "predict --saved_model=exported --input=rows.jsonl --output=OUT",
-    ),
     "task of export": (NONE, "export --model=task --output=OUT --buckets=23"),
     "data of pretrain": (
         ALL,

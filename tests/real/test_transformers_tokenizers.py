@@ -12,7 +12,7 @@ import sysconfig
 import pytest
 import tensorflow as tf
 
-from data_prep.corpus.vocabulary import train_vocabulary
+from official.xlnet.api.vocabulary import train_vocabulary
 from official.xlnet.checkpoints.convert.hf_tokenizer import write_vocabulary_files
 from official.xlnet.tokenization.graph.tokenizer import GraphTokenizer
 from official.xlnet.tokenization.hf_vocabulary import text_settings

@@ -104,8 +104,8 @@ def prepare_data(text: str, recipe: str, output: str) -> None:
       output: directory for `vocab`, `data` and `windows.npy` int32 [n, T], the windows of
         forward text.
     """
-    from data_prep.corpus.vocabulary import train_vocabulary
     from data_prep.pipelines.prepare import prepare
+    from official.xlnet.api.vocabulary import train_vocabulary
     from official.xlnet.configs.experiment import XLNetConfig
     from official.xlnet.data.pretraining_dataset import pretraining_dataset
 

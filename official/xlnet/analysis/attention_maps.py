@@ -9,6 +9,7 @@ from __future__ import annotations
 import dataclasses
 import math
 from collections.abc import Sequence
+from typing import Annotated
 
 import numpy as np
 import tensorflow as tf
@@ -19,7 +20,9 @@ from official.xlnet.analysis.attention_patterns import find_patterns
 from official.xlnet.checkpoints.any_format import load_tokenizer
 from official.xlnet.checkpoints.model_directory import load_encoder
 from official.xlnet.errors import ConfigError, DataError, require_config
-from official.xlnet.files.arguments import checks_arguments
+from official.xlnet.files.arguments import AnyPath
+from official.xlnet.files.public import public
+from official.xlnet.files.schema import Range
 from official.xlnet.modeling.networks.encoder import Encoder
 from official.xlnet.modeling.networks.xlnet_encoder import XLNetEncoder
 from official.xlnet.modeling.objectives.permutation_sampling import causal_order
@@ -78,11 +81,11 @@ class AttentionMaps(Shown):
         return figure
 
 
-@checks_arguments("model", max_tokens=1)
+@public()
 def attention_maps(
-    model: str | Encoder,
+    model: AnyPath | Encoder,
     text: str,
-    max_tokens: int = 128,
+    max_tokens: Annotated[int, Range(1)] = 128,
     text_pair: str | None = None,
     tokenizer: Tokenizer | None = None,
 ) -> AttentionMaps:
@@ -170,7 +173,10 @@ class TokenSteps(Shown):
 
 
 def token_steps(
-    model_dir: str, text: str, max_tokens: int = 128, text_pair: str | None = None
+    model_dir: str,
+    text: str,
+    max_tokens: Annotated[int, Range(1)] = 128,
+    text_pair: str | None = None,
 ) -> TokenSteps:
     """Counts the steps of each token of a text, as the model reads it; see `read_text`.
 

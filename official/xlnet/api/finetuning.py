@@ -8,7 +8,7 @@ import os
 import re
 import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Any
+from typing import Annotated, Any
 
 import tensorflow as tf
 from absl import logging
@@ -16,7 +16,7 @@ from absl import logging
 from data_prep.tasks.task_data import read_task, task_settings
 from official.xlnet.api.held_out import held_out
 from official.xlnet.checkpoints.any_format import load_config, load_tokenizer
-from official.xlnet.configs.choices import CLUSTER_TIMEOUT
+from official.xlnet.configs.choices import CLUSTER_TIMEOUT, STRATEGIES
 from official.xlnet.configs.experiment import XLNetConfig, recipe_path
 from official.xlnet.configs.finetuning_defaults import (
     complete_settings,
@@ -30,8 +30,10 @@ from official.xlnet.configs.validation import POSITIVE, require, require_number
 from official.xlnet.data.examples import Example
 from official.xlnet.data.reading import MAX_LOST
 from official.xlnet.errors import ConfigError
-from official.xlnet.files.arguments import checks_arguments
+from official.xlnet.files.arguments import Path, RunDirectory
 from official.xlnet.files.json_files import read_json, write_json
+from official.xlnet.files.public import public
+from official.xlnet.files.schema import OneOf, Range
 from official.xlnet.runtime.distribution import is_chief, prepare_devices
 from official.xlnet.runtime.host import host_state_kept
 from official.xlnet.runtime.progress import Progress
@@ -46,68 +48,71 @@ Rows = str | Iterable[Any]
 _SHARE = re.compile(r"([0-9]{1,2}(?:\.[0-9]+)?)%")
 
 
-@checks_arguments(
-    *("model", "train", "dev", "output", "config", "vocab", "extra_train"),
-    cpu_devices=1,
-    num_runs=1,
-    search=0,
-    folds=0,
-)
+@public(model="init_from", overrides="set", num_runs="runs")
 @host_state_kept()
 def finetune(
-    model: str | None,
-    train: Rows,
-    dev: Rows | None,
-    output: str,
-    task: str | None = "classification",
-    config: str | None = None,
-    overrides: Sequence[str] = (),
-    vocab: str | None = None,
-    strategy: str | tf.distribute.Strategy = "one_device",
-    cpu_devices: int = 1,
-    num_runs: int = 1,
-    extra_train: Mapping[str, float] | None = None,
-    search: int = 0,
-    max_lost: float = MAX_LOST,
+    init_from: Path | None,
+    train: Path | Iterable[Any],
+    dev: Path | Iterable[Any] | None,
+    output: RunDirectory,
+    task: str | None = None,
+    config: Path | None = None,
+    set: Sequence[str] = (),
+    vocab: Path | None = None,
+    strategy: Annotated[str, OneOf(STRATEGIES)] | tf.distribute.Strategy = "one_device",
+    cpu_devices: Annotated[int, Range(1, 256)] = 1,
+    runs: Annotated[int, Range(1, 10_000)] = 1,
+    extra_train: Mapping[Path, float] | None = None,
+    search: Annotated[int, Range(0, 1000)] = 0,
+    max_lost: Annotated[float, Range(0, 1)] = MAX_LOST,
     new_head: bool = False,
-    folds: int = 0,
-    cluster_timeout: float = CLUSTER_TIMEOUT,
+    folds: Annotated[int, Range(0, 1000)] = 0,
+    cluster_timeout: Annotated[float, Range(1, 1_000_000)] = CLUSTER_TIMEOUT,
 ) -> dict[str, Any]:
-    """Fine-tunes a model on a task and writes the best model to a new model directory.
+    r"""Fine-tunes a model on a task.
 
-    The same call resumes an interrupted run. Learning rate, batch size and length of the run
-    follow from the size of the model and the number of examples where neither `config` nor
-    `overrides` gives them; see `finetuning_defaults`. The random state of Python and NumPy is
-    restored; TensorFlow and Keras stay seeded with `training.seed`.
+    The task is a task type (classification, multi_label, regression, multiple_choice,
+    question_answering, question_answering_simple, token_classification, ranking, multitask) or a
+    supported data set (GLUE: cola, sst2, mrpc, stsb, qqp, mnli, qnli, rte, wnli; imdb, yelp2,
+    yelp5, ag_news, dbpedia, amazon2, amazon5; squad, race, swag, conll2003, qnli_ranking,
+    wnli_ranking). A table needs a column of labels; all other columns except ids are texts unless
+    the setting task.text_columns selects some.
+
+    Running the same command again resumes an interrupted run. Learning rate, batch size and length
+    of the run follow from the size of the model and the number of examples where neither config
+    nor set gives them. The best model is kept, and the random state of Python and NumPy is
+    restored; TensorFlow and Keras stay seeded with training.seed.
 
     Args:
-      model: model to start from: a model directory, HF folder or TF1 release. None for random
-        weights, which takes `vocab`.
-      train: training data: a frame, data set or other table, or a list of `(text, label)` or
-        `(text, text, label)` tuples, see `read_task`; or the path of a file or folder, as
-        `xlnet finetune --train`; `{name: any of these}` for multitask.
+      init_from: model to start from: a model directory, HF folder or TF1 release; default: random
+        weights, with the vocabulary of vocab.
+      train: training data: the path of a file or folder, NAME=FILE,NAME=FILE for multitask; in
+        Python also a frame, data set or other table, or a list of `(text, label)` or `(text,
+        text, label)` tuples, see `read_task`, and `{name: any of these}` for multitask.
       dev: data to evaluate on and to select the best checkpoint by, of the same kind; or a share
-        of the training examples to hold out, e.g. `20%`, see `held_out`. None: `10%`.
+        of the training data to hold out, e.g. 20%: stratified by class, copies of a text together,
+        or, with the setting task.group_column, the rows of one group; default: 10%.
       output: model directory to create, or to resume from.
-      task: task type or data set. None to take it from `config`.
-      config: path of a YAML file with a recipe.
-      overrides: `key=value` strings, e.g. `task.epochs=3`; see `XLNetConfig.load`.
-      vocab: vocabulary file; needed only without `model`.
+      task: task type or data set; default: that of config, or classification.
+      config: YAML file with a recipe, or a model directory.
+      set: configuration override `key=value`, e.g. task.epochs=3, see `XLNetConfig.load`; may be
+        repeated.
+      vocab: vocabulary, spiece.model, for training from random weights.
       strategy: distribution strategy; see `prepare_devices`. A run may be resumed with another
         one.
       cpu_devices: number of virtual CPU devices, for `mirrored` without GPUs.
-      num_runs: number of runs with different seeds; `output` gets the best of them, and the
-        metrics summarize all runs, see `finetune_repeatedly`.
-      extra_train: further training data for question answering, {path: weight of its examples in
-        the loss}.
-      search: number of learning rates and lengths of the run to compare; `output` gets the best
-        model, see `search_settings`. 0 for no search.
+      runs: number of runs with different random seeds; the best model is kept, and the metrics are
+        the median and spread of all runs, see `finetune_repeatedly`.
+      extra_train: further training data for question answering, FILE or FILE=WEIGHT with its
+        weight in the loss; may be repeated. In Python, {path: weight}.
+      search: number of learning rates and lengths of the run to compare by successive halving; the
+        best model is kept, its settings in recipe.yaml, see `search_settings`; 0: no search.
       max_lost: largest share of a file's rows that may be unusable; these are left out, counted
         and warned of.
-      new_head: whether the head starts anew. By default, the head of a fine-tuned `model` is
-        taken if its task, labels and summary fit, and a line says so or why not.
-      folds: number of folds of a cross-validation over `train`, without `dev`; see
-        `cross_validate`. 0 for none.
+      new_head: start with a new head; by default, the head of a fine-tuned init_from is taken if
+        its task, labels and summary fit, and a line says so or why not.
+      folds: number of folds of a cross-validation over train, without dev, see `cross_validate`;
+        0: none.
       cluster_timeout: longest wait for the other workers of `multi_worker`, in seconds.
 
     Returns:
@@ -121,18 +126,21 @@ def finetune(
       TypeError: an example is neither a tuple nor an example.
 
     Example:
+      $ xlnet finetune --task=sst2 --train=train.tsv --dev=dev.tsv --init_from=runs/model \
+          --output=runs/sst2
+
       >>> train = [("A fine film.", "good"), ("Dull.", "bad")] * 8
-      >>> finetune("runs/base", train, train, "runs/task", overrides=["task.epochs=3"])["accuracy"]
+      >>> finetune("runs/base", train, train, "runs/task", set=["task.epochs=3"])["accuracy"]
       1.0
     """
-    several = {"search": search, "folds": folds, "runs": num_runs if num_runs > 1 else 0}
+    several = {"search": search, "folds": folds, "runs": runs if runs > 1 else 0}
     if sum(map(bool, several.values())) > 1 or folds == 1:
         raise ConfigError(
-            "expected one of search, folds (2 or more) and num_runs, got "
+            "expected one of search, folds (2 or more) and runs, got "
             f"{', '.join(f'{name}={value}' for name, value in several.items() if value)}"
         )
-    settings = task_configuration(task, config, overrides, model)
-    if vocab and not model:
+    settings = task_configuration(task, config, set, init_from)
+    if vocab and not init_from:
         settings.model.fit_vocabulary(num_pieces(vocab), vocab)
     # First of all, as some readers use TensorFlow.
     distribution = prepare_devices(settings.training, strategy, cpu_devices, cluster_timeout)
@@ -146,9 +154,9 @@ def finetune(
         train_examples, dev, bool(folds), settings, max_lost
     )
     settings.task.label_type = label_type
-    keys, with_head = given_settings(config, overrides), False
-    if model and not new_head:
-        with_head = goes_on_with_head(settings, keys, model, train_examples)
+    keys, with_head = given_settings(config, set), False
+    if init_from and not new_head:
+        with_head = goes_on_with_head(settings, keys, init_from, train_examples)
     saved = saved_configuration(output)
     if saved is not None and saved.task.name == settings.task.name:
         keep_settings(settings, keys, saved)
@@ -156,7 +164,7 @@ def finetune(
         complete_settings(settings, keys, len(train_examples), distribution.num_replicas_in_sync)
     settings.check()
     scales_warmup = "num_steps" in keys or "warmup_steps" not in keys
-    start = Start(distribution, model, with_head, vocab, max_lost, scales_warmup)
+    start = Start(distribution, init_from, with_head, vocab, max_lost, scales_warmup)
     data = train_examples, dev_examples
     name = next((name for name, number in several.items() if number), None)
     if name:
@@ -195,7 +203,7 @@ def task_configuration(
     sections of `init_from`; the settings of `task`; the file at `path`; `overrides`.
 
     Args:
-      task: task type or data set; None to take it from the configuration file.
+      task: task type or data set; None for that of the configuration file, or classification.
       path: optional YAML file or model directory.
       overrides: `key=value` strings; see `XLNetConfig.load`.
       init_from: optional model to initialize from, in any format.
@@ -204,7 +212,7 @@ def task_configuration(
       The validated configuration.
 
     Raises:
-      ConfigError: there is no task, or it contradicts the configuration.
+      ConfigError: the task contradicts the configuration.
       DataError: the task is unknown.
     """
     base = XLNetConfig(
@@ -223,10 +231,7 @@ def task_configuration(
     path = recipe_path(path) if path else None
     if task is None and path:
         task = load_config(path, list(overrides), base).task.name
-    if not task:
-        known = ", ".join(TASKS.names())
-        raise ConfigError(f"task: expected one of {known} or a data set, got none")
-    settings = task_settings(task)
+    settings = task_settings(task or "classification")
     base.task = TaskConfig(**{"pooled_segments": "all", **settings})
     if base.model.longest_input is not None:
         base.task.max_length = min(base.task.max_length, base.model.longest_input)

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from typing import Annotated
+
 from official.xlnet.checkpoints.any_format import load_config, load_tokenizer
 from official.xlnet.checkpoints.model_directory import restore
 from official.xlnet.configs.task import TaskConfig
-from official.xlnet.configs.validation import require
-from official.xlnet.files.arguments import checks_arguments
+from official.xlnet.configs.validation import Range, require
+from official.xlnet.files.arguments import AnyPath
+from official.xlnet.files.public import public
 from official.xlnet.inference.task_prediction import load_task
 from official.xlnet.modeling.models.xlnet_classifier import TASKS, XLNetClassifier
 from official.xlnet.modeling.models.xlnet_task_model import XLNetTaskModel, task_encoder
@@ -14,9 +17,11 @@ from official.xlnet.runtime.memory import require_memory
 from official.xlnet.tasks.preprocessor import Preprocessor
 
 
-@checks_arguments("model_dir", max_length=1)
+@public()
 def load_model(
-    model_dir: str, num_classes: int | None = None, max_length: int | None = None
+    model_dir: AnyPath,
+    num_classes: int | None = None,
+    max_length: Annotated[int, Range(1)] | None = None,
 ) -> XLNetClassifier | XLNetTaskModel:
     """Loads a model with its head, or with a new one, as a plain Keras model that takes texts.
 

@@ -3,18 +3,23 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Iterable, Sequence
+from typing import Annotated, Any
 
 from data_prep.tasks.task_data import read_task, stream_task
+from official.xlnet.api.following import follow_run
 from official.xlnet.checkpoints.any_format import load_config
+from official.xlnet.configs.choices import PRODUCTS
 from official.xlnet.configs.validation import require
 from official.xlnet.data.examples import Example
-from official.xlnet.data.reading import MAX_LOST
+from official.xlnet.data.reading import MAX_LOST, say_counts
 from official.xlnet.data.schema import MANIFEST_FILE
-from official.xlnet.files.arguments import checks_arguments, require_apart
+from official.xlnet.files.arguments import AnyPath, OutputDirectory, Path, require_apart
+from official.xlnet.files.public import public
+from official.xlnet.files.schema import OneOf, Range
 from official.xlnet.inference.ensemble import Ensemble
 from official.xlnet.inference.task_prediction import task_config
+from official.xlnet.modeling.kernels.product_type import products_in
 from official.xlnet.runtime.host import host_state_kept
 from official.xlnet.tasks.labels import with_label_type
 from official.xlnet.tasks.reports import REPORT_FILES
@@ -22,8 +27,8 @@ from official.xlnet.training import evaluation
 from official.xlnet.training.finetuning import saved_configuration
 
 
-@checks_arguments("model")
-def predict(model: str | Sequence[str], inputs: Any) -> Any:
+@public()
+def predict(model: AnyPath | Sequence[AnyPath], inputs: Any) -> Any:
     """Predicts with a fine-tuned model. To predict often, create a `Predictor` and keep it.
 
     Args:
@@ -60,8 +65,8 @@ class Predictor:
       'good'
     """
 
-    @checks_arguments("model")
-    def __init__(self, model: str | Sequence[str]):
+    @public()
+    def __init__(self, model: AnyPath | Sequence[AnyPath]):
         self._ensemble = Ensemble([model] if isinstance(model, str) else model)
 
     def __repr__(self) -> str:
@@ -77,31 +82,42 @@ class Predictor:
         return [with_label_type(prediction, settings.label_type) for prediction in predictions]
 
 
-@checks_arguments("model", "data", "output", mem_len=0)
+@public()
 @host_state_kept()
 def evaluate(
-    model: str | Sequence[str],
-    data: str | Sequence[Any],
-    split: str = "heldout",
-    mem_len: int | None = None,
-    output: str | None = None,
-    max_lost: float = MAX_LOST,
+    model: AnyPath | Sequence[AnyPath],
+    data: Path | Iterable[Any],
+    split: Annotated[str, OneOf(("heldout", "train"))] = "heldout",
+    mem_len: Annotated[int, Range(0)] | None = None,
+    output: OutputDirectory | None = None,
+    max_lost: Annotated[float, Range(0, 1)] = MAX_LOST,
+    follow: bool = False,
+    products: Annotated[str, OneOf(PRODUCTS)] | None = None,
 ) -> dict[str, Any]:
-    """Evaluates a pre-trained model on a data set, or a fine-tuned model on labelled examples.
+    """Evaluates a model: held-out loss and perplexity, or task metrics.
+
+    A pre-trained model is evaluated on a data set of `xlnet prepare`. The loss is in nats per
+    target; unigram_loss is the loss of a unigram baseline. A fine-tuned model is evaluated on
+    labelled data of its task; with an output, predictions, metrics and a plot are written as well.
 
     Args:
-      model: a model directory, HF folder or TF1 release, also in a list; or several fine-tuned
-        models, whose predictions are combined (an ensemble).
+      model: a model directory, HF folder or TF1 release; or several fine-tuned models, whose
+        predictions are combined (an ensemble).
       data: data set directory, written by `xlnet prepare`; or labelled examples of the model's
-        task: a table or a list of tuples, see `read_task`; or the path of a file.
-      split: split of a data set, `heldout` or `train`.
-      mem_len: memory length on a data set; see `training.evaluation.evaluate`.
-      output: directory for the report of a task's evaluation. None for no report.
+        task: the path of a file, in Python also a table or a list of tuples, see `read_task`.
+      split: split of a data set.
+      mem_len: memory length in tokens, for pre-trained models, which may be longer than in
+        training; default: as in training.
+      output: directory for predictions, metrics and plots of a task; default: none.
       max_lost: largest share of a file's rows that may be unusable; these are left out, counted
         and warned of.
+      follow: evaluate each new checkpoint of a run until the run has taken its last step, alongside
+        training; output gets the metrics for TensorBoard.
+      products: type of the operands of matrix products, see `products_in`; default: float32.
 
     Returns:
       For a data set `loss`, `unigram_loss`, `perplexity` and `targets`; for a task its metrics.
+      With `follow` those of the last checkpoint.
 
     Raises:
       ConfigError: the configuration of the model is invalid or does not match the data set, or
@@ -110,11 +126,29 @@ def evaluate(
         file are unusable.
 
     Example:
+      $ xlnet evaluate --model=runs/model --data=runs/data
+
       >>> evaluate("runs/task", [("A fine film.", "good"), ("Dull.", "bad")])["accuracy"]
       1.0
     """
     models = [model] if isinstance(model, str) else model
     require(bool(models), "model", "a fine-tuned model", models)
+    with products_in(products):
+        if follow:
+            return follow_run(
+                models, output, lambda one: _evaluate([one], data, split, mem_len, None, max_lost)
+            )
+        return _evaluate(models, data, split, mem_len, output, max_lost)
+
+
+def _evaluate(
+    models: Sequence[str],
+    data: Any,
+    split: str,
+    mem_len: int | None,
+    output: str | None,
+    max_lost: float,
+) -> dict[str, Any]:
     if len(models) == 1 and isinstance(data, str):
         is_data_set = os.path.exists(os.path.join(data, MANIFEST_FILE))
         if is_data_set or not load_config(models[0]).task.name:
@@ -122,7 +156,9 @@ def evaluate(
     if output:
         _check_report(output, [*models, data if isinstance(data, str) else None])
     examples, counts = read_task(data, task_config(models[0]).task, max_lost, "data")
-    return Ensemble(models).evaluate(examples, output) | counts
+    metrics = Ensemble(models).evaluate(examples, output) | counts
+    say_counts(data if isinstance(data, str) else "data", metrics)
+    return metrics
 
 
 def _check_report(output: str, inputs: Sequence[Any]) -> None:

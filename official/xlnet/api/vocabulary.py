@@ -1,37 +1,121 @@
-"""Extension of the vocabulary of a trained model, from its path."""
+"""Vocabularies: trained on text, or the vocabulary of a trained model with pieces of a domain."""
 
 from __future__ import annotations
 
 import dataclasses
-from typing import Any
+import re
+from collections.abc import Sequence
+from typing import Annotated, Any
 
 import sentencepiece
 
-from data_prep.corpus import vocabulary_extension
-from data_prep.corpus.corpus import Paths
-from data_prep.corpus.vocabulary import read_sample
-from data_prep.settings import SampleOptions
-from official.xlnet.checkpoints.any_format import load_tokenizer
-from official.xlnet.checkpoints.convert import open_source
-from official.xlnet.checkpoints.extended_model import write_extended
-from official.xlnet.configs.validation import require_one_of
-from official.xlnet.files.arguments import checks_arguments
+from data_prep.corpus.corpus import DataFrame
+from data_prep.corpus.vocabulary import MAX_VOCAB_SIZE, read_sample, write_trained
+from data_prep.settings import ON_BAD_UTF8, SampleOptions
+from official.xlnet.configs.validation import require, require_one_of
+from official.xlnet.files.arguments import COMMAS, AnyPath, OutputDirectory, Path
 from official.xlnet.files.atomic import new_folder
+from official.xlnet.files.public import public
+from official.xlnet.files.schema import OneOf, Range
 
 
-@checks_arguments("model", "inputs", "output", num_pieces=1, sample_bytes=1, seed=0)
-def extend_vocabulary(
-    model: str,
-    inputs: Paths,
-    output: str,
-    num_pieces: int,
-    sample_bytes: int = SampleOptions.sample_bytes,
-    seed: int = SampleOptions.seed,
-    progress: bool = SampleOptions.progress,
+@public(inputs="input", output_dir="output")
+def train_vocabulary(
+    input: AnyPath | Annotated[Sequence[AnyPath], COMMAS] | DataFrame,
+    output: AnyPath,
+    size: int | str = 32_000,
+    *,
+    extend: AnyPath | None = None,
+    lowercase: bool = False,
+    keep_accents: bool = False,
+    keep_whitespace: bool = False,
+    sample_bytes: Annotated[int, Range(1, 2**62)] = SampleOptions.sample_bytes,
+    seed: Annotated[int, Range(0, 2**32 - 1)] = SampleOptions.seed,
+    progress: bool = True,
     format: str = SampleOptions.format,
     text_field: str = SampleOptions.text_field,
-    on_bad_utf8: str = SampleOptions.on_bad_utf8,
-    max_lost: float = SampleOptions.max_lost,
+    on_bad_utf8: Annotated[str, OneOf(ON_BAD_UTF8)] = SampleOptions.on_bad_utf8,
+    max_lost: Annotated[float, Range(0, 1)] = SampleOptions.max_lost,
+) -> dict[str, Any]:
+    """Trains a SentencePiece vocabulary on text, or extends the vocabulary of a model.
+
+    Writes spiece.model, with the same special ids as the published vocabularies. With extend and
+    a size of +N, writes a model directory instead: the model with N new pieces of the text in its
+    vocabulary, see `extend_vocabulary`.
+
+    Args:
+      input: files, glob patterns or tfds:NAME:SPLIT, separated by commas; in Python also a pandas
+        data frame with a column `text`.
+      output: output directory for spiece.model; with extend, for the model: must not exist or be
+        empty.
+      size: vocabulary size V, including the 9 special tokens; with extend, +N: the number of
+        pieces to add.
+      extend: model to extend: a model directory, HF folder or TF1 release.
+      lowercase: lower-case the text; requires data.lowercase in the configuration.
+      keep_accents: keep accents; requires data.keep_accents in the configuration.
+      keep_whitespace: keep texts as they are, with line breaks, tabs, runs of spaces, quotes and
+        accents, for code, verse or notes. The vocabulary itself says so to all that read it; ids
+        give back a text exactly, except characters that the sample lacks and `▁`, which stands
+        for a space.
+      sample_bytes: approximate amount of text to train on, in bytes, sampled by line.
+      seed: random seed of the sample.
+      progress: whether to show a progress bar, on a terminal or in a notebook.
+      format: format of the input files, see docs/data_preparation.md, or one of --import; `auto`
+        detects it per file.
+      text_field: field, column or feature that contains the text.
+      on_bad_utf8: handling of invalid UTF-8: `error`, or `replace` by U+FFFD.
+      max_lost: largest share of the records that may be unreadable or without text; they are left
+        out and counted.
+
+    Returns:
+      A dictionary with:
+        vocab_size: vocabulary size.
+        coverage: fraction of the characters of the sample that the vocabulary covers.
+      and with `extend` what `extend_vocabulary` returns.
+
+    Raises:
+      ConfigError: an argument is out of range.
+      DataError: there is no text, or not enough text for the vocabulary size, or the directory
+        holds a model or a data set with another vocabulary.
+
+    Example:
+      $ xlnet vocab --input='corpus/*.txt' --output=runs/vocab --size=4000
+
+      >>> train_vocabulary(["corpus/*.txt"], "runs/vocab", 4000)
+      {'vocab_size': 4000, 'coverage': 0.9999}
+    """
+    options = {
+        "sample_bytes": sample_bytes,
+        "seed": seed,
+        "progress": progress,
+        "format": format,
+        "text_field": text_field,
+        "on_bad_utf8": on_bad_utf8,
+        "max_lost": max_lost,
+    }
+    pattern, least, expected = r"\d{1,7}", 18, "a vocabulary size (+N goes with extend)"
+    if extend is not None:
+        pattern, least, expected = r"\+\d{1,7}", 1, "the number of pieces to add with extend, as +N"
+        named = {"lowercase": lowercase, "keep_accents": keep_accents}
+        for name, value in {**named, "keep_whitespace": keep_whitespace}.items():
+            normalized = "no such setting with extend, as the configuration of the model decides"
+            require(not value, name, normalized, value)
+    number = int(size) if re.fullmatch(pattern, str(size)) else -1
+    expected = f"{expected}, from {least} to {MAX_VOCAB_SIZE}"
+    require(least <= number <= MAX_VOCAB_SIZE, "size", expected, size)
+    if extend is not None:
+        return extend_vocabulary(extend, input, output, number, **options)
+    sampling = SampleOptions(keep_whitespace=keep_whitespace, **options)
+    return write_trained(input, output, number, sampling, lowercase, keep_accents)
+
+
+@public()
+def extend_vocabulary(
+    model: Path,
+    inputs: AnyPath | Sequence[AnyPath] | DataFrame,
+    output: OutputDirectory,
+    num_pieces: Annotated[int, Range(1)],
+    **options: Any,
 ) -> dict[str, Any]:
     """Adds pieces of a domain to the vocabulary of a trained model; writes a model directory.
 
@@ -42,16 +126,11 @@ def extend_vocabulary(
 
     Args:
       model: a model directory, HF folder or TF1 release.
-      inputs: text of the domain: file names, glob patterns, `tfds:NAME:SPLIT` or a data frame.
+      inputs: text of the domain, as `train_vocabulary` takes it.
       output: output directory; must not exist or be empty.
       num_pieces: number of pieces to add.
-      sample_bytes: approximate amount of text to choose pieces from, in bytes, sampled by line.
-      seed: random seed of the sample.
-      progress: whether to show a progress bar, on a terminal or in a notebook.
-      format: input format, see `prepare`.
-      text_field: JSON field, Parquet column or TFDS feature that contains the text.
-      on_bad_utf8: handling of invalid UTF-8: `error`, or `replace` by U+FFFD.
-      max_lost: largest share of the records that may be unreadable or without text.
+      **options: how the text is read and sampled, as in `train_vocabulary`: `sample_bytes`, `seed`,
+        `progress`, `format`, `text_field`, `on_bad_utf8` and `max_lost`.
 
     Returns:
       A dictionary with:
@@ -70,15 +149,12 @@ def extend_vocabulary(
       >>> extend_vocabulary("runs/general", ["corpus/*.txt"], "runs/extended", 2000)["vocab_size"]
       34000
     """
-    sampling = SampleOptions(
-        sample_bytes=sample_bytes,
-        seed=seed,
-        progress=progress,
-        format=format,
-        text_field=text_field,
-        on_bad_utf8=on_bad_utf8,
-        max_lost=max_lost,
-    )
+    from data_prep.corpus import vocabulary_extension
+    from official.xlnet.checkpoints.any_format import load_tokenizer
+    from official.xlnet.checkpoints.convert import open_source
+    from official.xlnet.checkpoints.extended_model import write_extended
+
+    sampling = SampleOptions(**options)
     with new_folder(output) as folder:
         source = open_source(model)
         require_one_of("model.network", source.config.model.network, ("xlnet",))

@@ -7,13 +7,15 @@ converted in memory; nothing is written.
 from __future__ import annotations
 
 import os
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from official.xlnet.configs.experiment import CONFIG_FILE, XLNetConfig
 from official.xlnet.errors import ConfigError
 from official.xlnet.files import file_system
-from official.xlnet.files.arguments import checks_arguments
+from official.xlnet.files.arguments import AnyPath
 from official.xlnet.files.checksums import content_checksum
+from official.xlnet.files.public import public
 from official.xlnet.files.staging import local_copy
 from official.xlnet.tokenization.special_tokens import VOCAB_FILE
 from official.xlnet.tokenization.tokenizer import Tokenizer, num_pieces
@@ -45,9 +47,9 @@ def foreign_source(path: str) -> Source | None:
     return open_source(path)
 
 
-@checks_arguments("path")
+@public()
 def load_config(
-    path: str, overrides: list[str] | tuple[str, ...] = (), base: XLNetConfig | None = None
+    path: AnyPath, overrides: Sequence[str] = (), base: XLNetConfig | None = None
 ) -> XLNetConfig:
     """Loads the configuration of a trained model in any format, or of a YAML file.
 
@@ -83,8 +85,8 @@ def load_config(
     return config
 
 
-@checks_arguments("path")
-def load_tokenizer(path: str) -> Tokenizer:
+@public()
+def load_tokenizer(path: AnyPath) -> Tokenizer:
     """Loads the tokenizer of a trained model in any format.
 
     Args:

@@ -29,7 +29,8 @@ from official.xlnet.configs.experiment import CONFIG_FILE, XLNetConfig
 from official.xlnet.configs.registry import NETWORKS
 from official.xlnet.configs.validation import require
 from official.xlnet.errors import DataError, require_config, require_data
-from official.xlnet.files.arguments import checks_arguments
+from official.xlnet.files.arguments import AnyPath
+from official.xlnet.files.public import public
 from official.xlnet.files.staging import local_copy, plain_folder
 from official.xlnet.modeling.models.xlnet_classifier import XLNetClassifier
 from official.xlnet.modeling.models.xlnet_pretrainer import XLNetPretrainer
@@ -67,8 +68,8 @@ _LACKING = {
 }
 
 
-@checks_arguments("model_dir")
-def load_encoder(model_dir: str) -> Encoder:
+@public()
+def load_encoder(model_dir: AnyPath) -> Encoder:
     """Loads the encoder of a model directory with its trained weights.
 
     Args:
@@ -92,8 +93,10 @@ def load_encoder(model_dir: str) -> Encoder:
     return encoder
 
 
-@checks_arguments("model_dir")
-def load_pretrainer(model_dir: str, config: XLNetConfig | None = None, **kwargs) -> XLNetPretrainer:
+@public()
+def load_pretrainer(
+    model_dir: AnyPath, config: XLNetConfig | None = None, **kwargs
+) -> XLNetPretrainer:
     """Loads the pre-training model of a model directory with its trained weights.
 
     The recurrent memory is not restored; it starts empty. Auxiliary objectives that the saved
@@ -127,11 +130,11 @@ def load_pretrainer(model_dir: str, config: XLNetConfig | None = None, **kwargs)
     return model
 
 
-@checks_arguments("model_dir", "tokenizer")
+@public()
 def save_pretrained(
     model: Encoder | XLNetPretrainer | XLNetTaskModel | XLNetClassifier,
-    model_dir: str,
-    tokenizer: Tokenizer | str | None = None,
+    model_dir: AnyPath,
+    tokenizer: Tokenizer | AnyPath | None = None,
     labels: Sequence[str] = (),
     text_columns: Sequence[str] = (),
     task: str = "",

@@ -1,78 +1,95 @@
-"""Generates text: continues prompts or fills in blanks.
-
-A text with blanks, written ____ (four or more underscores), is filled in; other texts are
-continued. ____{3} is a blank of exactly 3 word pieces. Prints one JSON object per text, with `text`
-and `output`. With --candidates or --choices, a text has, instead of the output, for each blank what
-may stand there, with probabilities and ranks.
-
-Example:
-  xlnet generate --model=runs/model --text='The ____ of the people.'
-"""
+"""`xlnet generate`: continues prompts or fills in blanks, from lines of a file to lines."""
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Sequence
+from typing import Annotated, Any
 
 from data_prep.tasks.text_rows import read_text_rows
-from official.xlnet.commands import MODEL, TEXTS, comma_list, flag_table, integer, number, seed
 from official.xlnet.data.reading import check_unknown, say_counts
 from official.xlnet.data.text_files import write_json_lines
-from official.xlnet.files.staging import on_local_disk
+from official.xlnet.files.arguments import COMMAS, OutputFile, Path
+from official.xlnet.files.public import public
+from official.xlnet.files.schema import Range
 from official.xlnet.tokenization.blanks import has_blank
 
-FLAGS = flag_table(
-    MODEL,
-    TEXTS,
-    integer("num_tokens", 64, "Maximum number of generated word pieces.", most=1_000_000),
-    integer(
-        "max_blank_length",
-        default=1,
-        text="Maximum length of a blank without a given length, in word pieces.",
-        least=1,
-        most=1000,
-    ),
-    integer(
-        "candidates", 0, "For each blank, this many of the most probable strings.", most=10_000
-    ),
-    comma_list("choices", [], "For the blank of each text, these strings by their probability."),
-    number("temperature", 1.0, "Sampling temperature; 0 is greedy decoding.", 0, 1e6),
-    integer("top_k", 0, "Sample from the k most probable pieces; 0: all."),
-    number("top_p", 1.0, "Nucleus sampling: cumulative probability of the candidates.", 0, 1),
-    seed("Random seed of sampling."),
-)
 
+@public()
+def generate_file(
+    model: Path,
+    text: Sequence[str] = (),
+    input: Path | None = None,
+    output: OutputFile | None = None,
+    num_tokens: Annotated[int, Range(0, 1_000_000)] = 64,
+    max_blank_length: Annotated[int, Range(1, 1000)] = 1,
+    candidates: Annotated[int, Range(0, 10_000)] = 0,
+    choices: Annotated[Sequence[str], COMMAS] = (),
+    temperature: Annotated[float, Range(0, 1e6)] = 1.0,
+    top_k: Annotated[int, Range(0)] = 0,
+    top_p: Annotated[float, Range(0, 1)] = 1.0,
+    seed: Annotated[int, Range(0, 2**32 - 1)] = 0,
+) -> dict[str, Any]:
+    """Generates text: continues prompts or fills in blanks.
 
-@on_local_disk(FLAGS, reads=["model", "input"], writes=["output"])
-def run() -> dict[str, Any]:
-    """Generates text; returns the number of texts `continued` and `filled`."""
+    A text with blanks, written ____ (four or more underscores), is filled in; other texts are
+    continued. ____{3} is a blank of exactly 3 word pieces. Prints one JSON object per text, with
+    `text` and `output`. With candidates or choices, it has `candidates` in place of `output`: for
+    each blank its possible fillers, with probabilities and ranks.
+
+    Args:
+      model: model directory.
+      text: input text; may be repeated.
+      input: file with one text per line, or a table with a column `text`.
+      output: output file (JSON lines); default: standard output.
+      num_tokens: maximum number of generated word pieces.
+      max_blank_length: maximum length of a blank without a given length, in word pieces.
+      candidates: number of the most probable strings to print for each blank.
+      choices: rank these strings as fillers for the blank of each text, separated by commas.
+      temperature: sampling temperature; 0 is greedy decoding.
+      top_k: sample from the k most probable pieces; 0: all.
+      top_p: nucleus sampling: cumulative probability of the candidates.
+      seed: random seed of sampling.
+
+    Returns:
+      The number of texts `continued` and `filled`, or of `texts` with candidates; counts of tokens.
+
+    Example:
+      $ xlnet generate --model=runs/model --text='The ____ of the people.'
+    """
     from official.xlnet.inference.generation import generate
     from official.xlnet.inference.language_model import loaded
     from official.xlnet.inference.sampling import Sampling
 
-    rows = read_text_rows(FLAGS.text, FLAGS.input)
+    rows = read_text_rows(text, input)
     texts = [row["text"] for row in rows]
-    if FLAGS.choices or FLAGS.candidates:
-        return _candidates(rows)
-    sampling = Sampling(FLAGS.temperature, FLAGS.top_k, FLAGS.top_p, FLAGS.seed)
-    model, tokenizer = loaded(FLAGS.model)
-    outputs = generate(model, texts, FLAGS.num_tokens, sampling, tokenizer, FLAGS.max_blank_length)
-    lines = [{**row, "output": output} for row, output in zip(rows, outputs, strict=True)]
-    write_json_lines(FLAGS.output, lines)
+    if choices or candidates:
+        return _candidates(model, rows, choices or candidates, max_blank_length, output)
+    sampling = Sampling(temperature, top_k, top_p, seed)
+    loaded_model, tokenizer = loaded(model)
+    outputs = generate(loaded_model, texts, num_tokens, sampling, tokenizer, max_blank_length)
+    lines = [{**row, "output": found} for row, found in zip(rows, outputs, strict=True)]
+    write_json_lines(output, lines)
     filled = sum(map(has_blank, texts))
     counts = {"continued": len(texts) - filled, "filled": filled}
     counts["empty"] = sum(not text.strip() for text in texts)
-    say_counts(FLAGS.input or "--text", {"texts": len(texts), **counts, **tokenizer.counts})
+    say_counts(input or "text", {"texts": len(texts), **counts, **tokenizer.counts})
     return {**counts, **check_unknown(tokenizer.counts, "texts")}
 
 
-def _candidates(rows: list[dict[str, Any]]) -> dict[str, Any]:
+def _candidates(
+    model: str,
+    rows: list[dict[str, Any]],
+    wanted: int | Sequence[str],
+    max_length: int,
+    output: str | None,
+) -> dict[str, Any]:
     """Writes the candidates for blanks; returns the number of `texts`."""
     from official.xlnet.inference.cloze import blank_candidates
 
-    texts, wanted = [row["text"] for row in rows], FLAGS.choices or FLAGS.candidates
-    found = blank_candidates(FLAGS.model, texts, wanted, max_length=FLAGS.max_blank_length)
+    texts = [row["text"] for row in rows]
+    found = blank_candidates(model, texts, wanted, max_length=max_length)
     lines = [
         {**row, "candidates": [[each._asdict() for each in blank] for blank in blanks]}
         for row, blanks in zip(rows, found, strict=True)
     ]
-    return {"texts": write_json_lines(FLAGS.output, lines)}
+    return {"texts": write_json_lines(output, lines)}

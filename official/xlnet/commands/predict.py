@@ -1,108 +1,101 @@
-"""Predicts with a fine-tuned model: locally, on a TF Serving endpoint, or on Apache Beam.
-
-Reads a file and writes predictions as JSON lines, in order and in a streaming fashion. --model
-predicts locally; given several times, it combines the predictions of several models. --endpoint
-sends requests for the model --name to TF Serving over gRPC (host:port); the task type is inferred
-from the signature unless --task is given. --saved_model, the directory of
-an exported version, predicts files of JSON lines on Apache Beam; --output is then a file prefix,
-and invalid rows are written to separate files.
-
-The same command resumes one with --model that was killed. --shard=3/16 predicts the third of
-sixteen parts of the rows; the outputs of all parts, joined, equal the output of one command.
-
-Example:
-  xlnet predict --model=runs/sst2 --input=new.tsv --output=new.jsonl
-"""
+"""`xlnet predict`: predictions for the rows of a file, by models here or on TF Serving."""
 
 from __future__ import annotations
 
 import itertools
 import os
+import re
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from typing import Any, NamedTuple
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import Annotated, Any, NamedTuple
 
 from data_prep.tasks.task_data import columns_of, stream_task
 from official.xlnet import __version__
 from official.xlnet.checkpoints.any_format import load_config, weights_checksum
-from official.xlnet.commands import (
-    BEAM_OPTIONS,
-    PRODUCTS_FLAG,
-    REQUIRED,
-    SHARD,
-    batch_size,
-    flag_table,
-    integer,
-    number,
-    repeated,
-    shard_of,
-    string,
-)
+from official.xlnet.configs.choices import PRODUCTS
 from official.xlnet.configs.registry import DATASETS, INPUTS
 from official.xlnet.configs.task import TaskConfig
 from official.xlnet.data.examples import Example
 from official.xlnet.data.graph_names import columns_of_inputs
 from official.xlnet.data.reading import check_unknown, say_counts
 from official.xlnet.data.text_files import write_json_lines, write_resumed
-from official.xlnet.errors import ConfigError, require_extra
-from official.xlnet.files.arguments import split_options
+from official.xlnet.errors import ConfigError, require_config
+from official.xlnet.files.arguments import OutputFile, Path
 from official.xlnet.files.atomic import is_stream
 from official.xlnet.files.checksums import sha256_of
-from official.xlnet.files.staging import on_local_disk
+from official.xlnet.files.public import public
+from official.xlnet.files.schema import OneOf, Range
 from official.xlnet.runtime.progress import per_second
 
-FLAGS = flag_table(
-    repeated("model", [], "Model directory, for local prediction. Repeat it for an ensemble."),
-    string("endpoint", None, "TF Serving endpoint: host:port of gRPC."),
-    string("saved_model", None, "Directory of an exported version, for Apache Beam."),
-    string("input", REQUIRED, "Input file, folder or tfds:NAME:SPLIT."),
-    string("output", REQUIRED, "Output file (JSON lines)."),
-    string("name", "model", "Name of the model on the server."),
-    string("signature", "serving_default", "Serving signature."),
-    string("task", None, "Task type or data set; default: by the signature."),
-    batch_size("Rows per request."),
-    number("timeout", 60.0, "Timeout per attempt, in seconds.", 0.001, 100_000),
-    integer("retries", 5, "Maximum retries per request.", most=1000),
-    SHARD,
-    PRODUCTS_FLAG,
-    BEAM_OPTIONS,
-)
 
+@public()
+def predict_file(
+    input: Path,
+    output: OutputFile,
+    model: Sequence[Path] = (),
+    endpoint: str | None = None,
+    name: str = "model",
+    signature: str = "serving_default",
+    task: str | None = None,
+    batch_size: Annotated[int, Range(1, 65_536)] = 32,
+    timeout: Annotated[float, Range(0.001, 100_000)] = 60.0,
+    retries: Annotated[int, Range(0, 1000)] = 5,
+    shard: str | None = None,
+    products: Annotated[str, OneOf(PRODUCTS)] | None = None,
+) -> dict[str, Any]:
+    """Predicts with a fine-tuned model: locally, or on a TF Serving endpoint.
 
-def run() -> dict[str, Any]:
-    """Runs prediction; returns `rows`, `rows_per_second` and counts of truncated inputs."""
-    if sum(map(bool, (FLAGS.model, FLAGS.endpoint, FLAGS.saved_model))) != 1:
-        raise ConfigError("expected exactly one of --model, --endpoint and --saved_model")
-    if FLAGS.saved_model:
-        if FLAGS.shard:
-            raise ConfigError("--shard: expected no --saved_model, whose rows Beam distributes")
-        return _in_bulk()
-    return _one_by_one()
+    Reads a file and writes predictions as JSON lines, in order and in a streaming fashion. Running
+    the same command again resumes one that was killed, with local models.
 
+    Args:
+      input: input file, folder or tfds:NAME:SPLIT.
+      output: output file (JSON lines).
+      model: model directory, for local prediction; repeat it to combine the predictions of several
+        models (an ensemble).
+      endpoint: TF Serving endpoint: host:port of gRPC.
+      name: name of the model on the server.
+      signature: serving signature.
+      task: task type or data set of the served model; default: by the signature.
+      batch_size: rows of a request to the server.
+      timeout: timeout per attempt, in seconds.
+      retries: maximum number of retries of a request.
+      shard: part of the rows to predict, 3/16 for the third of sixteen; the outputs of all parts,
+        joined, equal the output of one command; default: all.
+      products: type of the operands of matrix products, see `products_in`; default: float32.
 
-@on_local_disk(FLAGS, reads=["model", "input"], writes=["output"])
-def _one_by_one() -> dict[str, Any]:
+    Returns:
+      `rows`, `rows_per_second` and counts of truncated inputs.
+
+    Example:
+      $ xlnet predict --model=runs/sst2 --input=new.tsv --output=new.jsonl
+    """
     from official.xlnet.modeling.kernels.product_type import products_in
 
-    predictor = _local() if FLAGS.model else _remote()
-    first, stop = _rows_of_shard(predictor)
+    require_config(
+        bool(model) != bool(endpoint), "model and endpoint", "one of them", "both or none"
+    )
+    if endpoint:
+        predictor = _remote(endpoint, name, signature, timeout, retries, task, input, batch_size)
+    else:
+        predictor = _local(model, input)
+    first, stop = _rows_of_shard(predictor, shard)
     start = time.monotonic()
-    os.makedirs(os.path.dirname(os.path.abspath(FLAGS.output)), exist_ok=True)
+    os.makedirs(os.path.dirname(os.path.abspath(output)), exist_ok=True)
 
     def rows_after(kept: int) -> Iterator[dict[str, Any]]:
         return predictor.predict(itertools.islice(predictor.examples(), first + kept, stop))
 
     kept = 0
-    with products_in(FLAGS.products):  # Predictions are made as they are written.
-        if predictor.identity is None or is_stream(FLAGS.output):
-            rows = write_json_lines(FLAGS.output, rows_after(0))
+    with products_in(products):  # Predictions are made as they are written.
+        if predictor.identity is None or is_stream(output):
+            rows = write_json_lines(output, rows_after(0))
         else:
-            identity = [__version__, predictor.identity, sha256_of(FLAGS.input)]
-            identity += [FLAGS.shard, FLAGS.products]
-            rows, kept = write_resumed(FLAGS.output, rows_after, identity, predictor.unit)
+            identity = [__version__, predictor.identity, sha256_of(input), shard, products]
+            rows, kept = write_resumed(output, rows_after, identity, predictor.unit)
     rate = per_second(rows - kept, start)
-    unknown = check_unknown(predictor.counts, FLAGS.input) if FLAGS.model else {}
-    say_counts(FLAGS.input, {"rows": rows, **predictor.counts})
+    unknown = check_unknown(predictor.counts, input) if model else {}
+    say_counts(input, {"rows": rows, **predictor.counts})
     resumed = {"resumed_rows": kept} if kept else {}
     return {"rows": rows, "rows_per_second": rate, **resumed, **predictor.counts, **unknown}
 
@@ -125,26 +118,38 @@ class _Predictor(NamedTuple):
     identity: Any
 
 
-def _rows_of_shard(predictor: _Predictor) -> tuple[int, int | None]:
-    """The rows of `--shard`, from one to before another: equal numbers of units."""
-    if FLAGS.shard is None:
+def _rows_of_shard(predictor: _Predictor, shard: str | None) -> tuple[int, int | None]:
+    """The rows of a shard, from one to before another: equal numbers of units."""
+    if shard is None:
         return 0, None
-    part, parts = shard_of(FLAGS.shard)
+    part, parts = _shard_of(shard)
     units = -(-sum(1 for _ in predictor.examples()) // predictor.unit)
     return units * (part - 1) // parts * predictor.unit, units * part // parts * predictor.unit
 
 
-def _local() -> _Predictor:
+def _shard_of(shard: str) -> tuple[int, int]:
+    """The part and the number of parts.
+
+    Example:
+      >>> _shard_of("3/16")
+      (3, 16)
+    """
+    if match := re.fullmatch(r"([0-9]{1,9})/([0-9]{1,9})", shard):
+        part, parts = map(int, match.groups())
+        if 1 <= part <= parts:
+            return part, parts
+    raise ConfigError(f"shard: expected a part of a number of parts, such as 3/16, got {shard}")
+
+
+def _local(models: Sequence[str], path: str) -> _Predictor:
     from official.xlnet.inference.ensemble import Ensemble
 
-    ensemble = Ensemble(FLAGS.model)
+    ensemble = Ensemble(models)
     identity = None
-    if os.path.isfile(FLAGS.input):
-        identity = [
-            [weights_checksum(model), load_config(model).as_dict()] for model in FLAGS.model
-        ]
+    if os.path.isfile(path):
+        identity = [[weights_checksum(model), load_config(model).as_dict()] for model in models]
     return _Predictor(
-        lambda: stream_task(FLAGS.input, ensemble.task.config.task),
+        lambda: stream_task(path, ensemble.task.config.task),
         ensemble.predict,
         ensemble.unit,
         ensemble.task.counts,
@@ -152,38 +157,32 @@ def _local() -> _Predictor:
     )
 
 
-def _remote() -> _Predictor:
+def _remote(
+    address: str,
+    name: str,
+    signature: str,
+    timeout: float,
+    retries: int,
+    task_name: str | None,
+    path: str,
+    batch_size: int,
+) -> _Predictor:
     from official.xlnet.serving.client.endpoint import connect
     from official.xlnet.serving.client.prediction import predict_remotely
 
-    endpoint = connect(FLAGS.endpoint, FLAGS.name, FLAGS.signature, FLAGS.timeout, FLAGS.retries)
+    endpoint = connect(address, name, signature, timeout, retries)
     names = endpoint.input_names()
-    known = DATASETS.get(FLAGS.task or "", {})
-    # Without --task, the inputs tell; those of any names are of a table of texts.
+    known = DATASETS.get(task_name or "", {})
+    # Without a task, the inputs tell; those of any names are of a table of texts.
     inferred = INPUTS.get(tuple(sorted(names)), INPUTS[()])
-    task = TaskConfig(name=known.get("name", FLAGS.task) or inferred)
+    task = TaskConfig(name=known.get("name", task_name) or inferred)
     task.columns = known.get("columns", ())
-    if task.has_text_columns and (columns := columns_of(FLAGS.input, task)):
-        task.text_columns = columns_of_inputs(names, columns, FLAGS.input)
+    if task.has_text_columns and (columns := columns_of(path, task)):
+        task.text_columns = columns_of_inputs(names, columns, path)
     return _Predictor(
-        lambda: stream_task(FLAGS.input, task),
-        lambda examples: predict_remotely(endpoint, examples, names, FLAGS.batch_size),
-        FLAGS.batch_size,
+        lambda: stream_task(path, task),
+        lambda examples: predict_remotely(endpoint, examples, names, batch_size),
+        batch_size,
         {},
         None,
     )
-
-
-def _in_bulk() -> dict[str, Any]:
-    require_extra("apache_beam", "beam", "--saved_model")
-    from official.xlnet.serving.client.beam import predict_in_bulk
-
-    start = time.monotonic()
-    counts = predict_in_bulk(
-        FLAGS.saved_model,
-        FLAGS.input,
-        FLAGS.output,
-        FLAGS.batch_size,
-        split_options(FLAGS.beam_options, "beam_options"),
-    )
-    return {**counts, "rows_per_second": per_second(counts["rows"], start)}

@@ -11,5 +11,7 @@ GIVEN_SIDES = ("left", "right", "both")
 PUNCTUATION = ("attached", "alone")
 UNITS = ("nats", "bits")
 SERVED_HEADS = ("task", "encoder", "lm")
+POOLINGS = ("cls", "mean", "text_mean", "none")  # Of the vectors of a text.
 PRODUCTS = ("float32", "bfloat16")
+MAX_CHARACTERS, MAX_WINDOWS = 200_000, 512  # Of a text in a request to an exported model.
 WEIGHT_STORAGE = ("float32", "bfloat16", "float16", "int8")

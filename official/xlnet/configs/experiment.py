@@ -32,9 +32,10 @@ from official.xlnet.configs.training import TrainingConfig
 from official.xlnet.configs.validation import require, require_type
 from official.xlnet.errors import ConfigError, require_config
 from official.xlnet.files import file_system
-from official.xlnet.files.arguments import checks_arguments
+from official.xlnet.files.arguments import AnyPath
 from official.xlnet.files.atomic import write_bytes
 from official.xlnet.files.json_files import json_text, parse_json, read_json, write_json
+from official.xlnet.files.public import public
 from official.xlnet.files.schema import shown
 from official.xlnet.files.yaml_files import parse_yaml, read_yaml
 
@@ -88,11 +89,11 @@ class XLNetConfig:
     task: TaskConfig = dataclasses.field(default_factory=TaskConfig)
 
     @classmethod
-    @checks_arguments("path")
+    @public()
     def load(
         cls,
-        path: str,
-        overrides: list[str] | tuple[str, ...] = (),
+        path: AnyPath,
+        overrides: Sequence[str] = (),
         base: XLNetConfig | None = None,
     ) -> XLNetConfig:
         """Loads and validates a configuration from a YAML file or a model directory.
@@ -250,8 +251,8 @@ class XLNetConfig:
             self.model.mem_len,
         )
 
-    @checks_arguments("directory")
-    def save(self, directory: str) -> None:
+    @public()
+    def save(self, directory: AnyPath) -> None:
         """Writes `config.yaml` to a model directory atomically; creates the directory if needed."""
         file_system.make_dirs(directory)
         path, record = (os.path.join(directory, name) for name in (CONFIG_FILE, WEIGHTS_FILE))

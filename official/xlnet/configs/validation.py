@@ -2,53 +2,15 @@
 
 from __future__ import annotations
 
-import dataclasses
-import math
 import numbers
 from collections.abc import Mapping
 from typing import Any
 
 from official.xlnet.configs.registry import Registry
 from official.xlnet.errors import ArgumentTypeError, ConfigError
-from official.xlnet.files.schema import shown
+from official.xlnet.files.schema import Range, shown
 
-_FLOAT32_MAX = 3.4e38
 _MOST_SHOWN = 1000  # Characters of a value in a message.
-
-
-@dataclasses.dataclass(frozen=True)
-class Range:
-    """The numbers that a key may have; all of them are finite, in float32, too.
-
-    Attributes:
-      low: the least.
-      high: the greatest.
-      open_low: whether `low` itself is left out.
-      open_high: whether `high` itself is left out.
-
-    Example:
-      >>> Range(0, 1, open_high=True).holds(1.0)
-      False
-    """
-
-    low: float = -math.inf
-    high: float = math.inf
-    open_low: bool = False
-    open_high: bool = False
-
-    def holds(self, value: float) -> bool:
-        """Whether a number is in the range; NaN and infinities never are."""
-        above = value > self.low if self.open_low else value >= self.low
-        below = value < self.high if self.open_high else value <= self.high
-        return above and below and abs(value) <= _FLOAT32_MAX
-
-    def __str__(self) -> str:
-        if self.high == math.inf:
-            if self.low == -math.inf:
-                return "a finite number"
-            return f"above {self.low} and finite" if self.open_low else f"at least {self.low}"
-        left, right = "(" if self.open_low else "[", ")" if self.open_high else "]"
-        return f"in {left}{self.low}, {self.high}{right}"
 
 
 FINITE = Range()
@@ -116,9 +78,7 @@ def require_number(name: str, value: Any, allowed: Range, kind: type = numbers.I
     """
     is_of_kind = isinstance(value, kind) and not isinstance(value, bool)
     require(is_of_kind, name, "an integer" if kind is numbers.Integral else "a number", value)
-    too_large = allowed.high == math.inf > abs(value) > _FLOAT32_MAX
-    expected = f"at most {_FLOAT32_MAX} in size, as float32 holds" if too_large else str(allowed)
-    require(allowed.holds(value), name, expected, value)
+    allowed.check(value, name)
 
 
 def require_one_of(key: str, value: Any, allowed: tuple[str, ...]) -> None:

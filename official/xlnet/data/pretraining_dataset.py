@@ -14,18 +14,20 @@ import hashlib
 import os
 import re
 from collections.abc import Iterator, Sequence
+from typing import Annotated
 
 import numpy as np
 import tensorflow as tf
 
 from official.xlnet.configs.data import TEXT_SETTINGS
 from official.xlnet.configs.experiment import XLNetConfig
-from official.xlnet.configs.validation import require
+from official.xlnet.configs.validation import Range, require
 from official.xlnet.data.lane_schedule import LaneSchedule, Position
 from official.xlnet.data.schema import MANIFEST_FILE, SCALAR_FEATURES, Manifest, SplitManifest
 from official.xlnet.errors import ConfigError, DataError, require_data
-from official.xlnet.files.arguments import checks_arguments
+from official.xlnet.files.arguments import AnyPath
 from official.xlnet.files.checksums import check_sha256
+from official.xlnet.files.public import public
 from official.xlnet.tokenization.phrases import WordStarts, word_starts
 from official.xlnet.tokenization.special_tokens import NUM_SPECIAL, VOCAB_FILE
 from official.xlnet.tokenization.tokenizer import Tokenizer, read_vocabulary
@@ -181,16 +183,16 @@ class Records:
         return dataset.with_options(options).prefetch(tf.data.AUTOTUNE)
 
 
-@checks_arguments("path", "vocab", start_step=0, epochs=1)
+@public()
 def pretraining_dataset(
-    path: str,
+    path: AnyPath,
     batch_size: int,
     split: str = "train",
     config: XLNetConfig | None = None,
-    vocab: str | None = None,
+    vocab: AnyPath | None = None,
     phrases: Sequence[str] | None = None,
-    start_step: int = 0,
-    epochs: int | None = None,
+    start_step: Annotated[int, Range(0)] = 0,
+    epochs: Annotated[int, Range(1)] | None = None,
     input_context: tf.distribute.InputContext | None = None,
     position: Position | None = None,
 ) -> tf.data.Dataset:

@@ -1,52 +1,195 @@
-"""Trees of JSON against a schema, which is written as Python types.
+"""Values against types: `conform` decodes JSON, YAML, flags and arguments of functions.
 
-`int`, `float` (an integer will do), `str`, `bool`, `Any`, `X | None`, `list[X]`, `dict[str, X]`
-and dataclasses of these. A `bool` is not a number.
+`int`, `float` (an integer will do), `str`, `bool`, `Any`, unions, `list[X]`, `Sequence[X]`,
+`dict[str, X]` and dataclasses of these. A `bool` is not a number, and NaN is none. `Annotated[X,
+rule]` adds rules, such as `Range(1, 9)` or `OneOf(("left", "right"))`: objects with a method
+`check(value, where)`.
 """
 
 from __future__ import annotations
 
+import collections.abc
 import dataclasses
+import functools
+import math
+import numbers
+import os
 import types
 import typing
-from typing import Any
+from typing import Annotated, Any, Literal, TypeVar
 
-from official.xlnet.errors import DataError
+from official.xlnet.errors import ConfigError, DataError
+
+_FLOAT32_MAX = 3.4e38
+_NUMBERS: dict[Any, Any] = {int: numbers.Integral, float: numbers.Real}
+_LISTS = (collections.abc.Sequence, collections.abc.Iterable, list, tuple)
+_MAPPINGS = (collections.abc.Mapping, dict)
 
 
-def conform(tree: Any, schema: Any, where: str) -> Any:
-    """Returns a tree in the form of a schema: dataclasses are made of the objects for them.
+@dataclasses.dataclass(frozen=True)
+class Range:
+    """Rule: a number in a range, finite in float32, too.
+
+    Attributes:
+      low: the least.
+      high: the greatest.
+      open_low: whether `low` itself is left out.
+      open_high: whether `high` itself is left out.
+
+    Example:
+      >>> Range(0, 1, open_high=True).holds(1.0)
+      False
+    """
+
+    low: float = -math.inf
+    high: float = math.inf
+    open_low: bool = False
+    open_high: bool = False
+
+    def holds(self, value: float) -> bool:
+        """Whether a number is in the range; NaN and infinities never are."""
+        above = value > self.low if self.open_low else value >= self.low
+        below = value < self.high if self.open_high else value <= self.high
+        return above and below and abs(value) <= _FLOAT32_MAX
+
+    def check(self, value: float, where: str) -> None:
+        """Raises `ConfigError` unless a number is in the range."""
+        if not self.holds(value):
+            too_large = self.high == math.inf > abs(value) > _FLOAT32_MAX
+            expected = f"at most {_FLOAT32_MAX} in size, as float32 holds" if too_large else self
+            raise ConfigError(f"{where}: expected {expected}, got {shown(value)}")
+
+    def __str__(self) -> str:
+        if self.high == math.inf:
+            if self.low == -math.inf:
+                return "a finite number"
+            return f"above {self.low} and finite" if self.open_low else f"at least {self.low}"
+        left, right = "(" if self.open_low else "[", ")" if self.open_high else "]"
+        return f"in {left}{self.low}, {self.high}{right}"
+
+
+@dataclasses.dataclass(frozen=True)
+class OneOf:
+    """Rule: one of some words.
+
+    Attributes:
+      words: the words.
+    """
+
+    words: tuple[str, ...]
+
+    def check(self, value: str, where: str) -> None:
+        """Raises `ConfigError` unless a value is one of the words."""
+        if value not in self.words:
+            expected = ", ".join(self.words)
+            raise ConfigError(f"{where}: expected one of {expected}, got {shown(value)}")
+
+
+def conform(value: Any, kind: Any, where: str, error: type[Exception] = DataError) -> Any:
+    """Returns a value in the form of a type.
+
+    Scalars of NumPy become those of Python, iterables lists, integers floats where a float is
+    expected, and objects of JSON the dataclasses that are expected.
 
     Args:
-      tree: as `parse_json` gives it.
-      schema: a type.
-      where: what the tree is, e.g. a path, for error messages.
+      value: a value of JSON or YAML, or an argument.
+      kind: the type.
+      where: what the value is, e.g. a path, for error messages.
+      error: class of the error for a value of another type. A `TypeError` names its type.
 
     Raises:
       DataError: a value is of another type, or an object lacks a key or has one too many.
+      ConfigError: a rule does not hold.
 
     Example:
       >>> conform({"a": 3}, dict[str, float], "example")
       {'a': 3.0}
     """
-    if schema is Any:
-        return tree
-    if dataclasses.is_dataclass(schema):
-        return _object(tree, typing.cast(type, schema), where)
-    origin, parts = typing.get_origin(schema), typing.get_args(schema)
-    if origin is types.UnionType:
-        (other,) = set(parts) - {types.NoneType}
-        return None if tree is None else conform(tree, other, where)
-    expected = origin or schema
-    if expected is float and type(tree) is int:
-        return float(tree)
-    if type(tree) is not expected or tree != tree:  # NaN.
-        raise DataError(f"{where}: expected {_NAMES[expected]}, got {shown(tree)}")
-    if origin is list:
-        return [conform(value, parts[0], f"{where}[{n}]") for n, value in enumerate(tree)]
-    if origin is dict:
-        return {key: conform(value, parts[1], f"{where}: {key}") for key, value in tree.items()}
-    return tree
+    value = plain(value)
+    for option in options(kind, value):
+        return _conformed(value, option, where, error)
+    expected = " or ".join(map(_words, parts_of_union(kind)))
+    name = f"{type(value).__name__} " if issubclass(error, TypeError) else ""
+    raise error(f"{where}: expected {expected}, got {name}{shown(value)}")
+
+
+def options(kind: Any, value: Any) -> list[Any]:
+    """The types of a union, or a type itself, that a value is of; items are not looked at."""
+    return [option for option in parts_of_union(kind) if _fits(value, option)]
+
+
+def parts_of_union(kind: Any) -> tuple[Any, ...]:
+    """The types of a union, or the type alone."""
+    is_union = typing.get_origin(kind) in (typing.Union, types.UnionType)
+    return typing.get_args(kind) if is_union else (kind,)
+
+
+def _fits(value: Any, kind: Any) -> bool:
+    kind, rules = without_rules(kind)
+    origin, parts = typing.get_origin(kind) or kind, typing.get_args(kind)
+    if origin in (Any, Literal) or isinstance(origin, TypeVar):
+        return True
+    if origin in _LISTS:
+        is_table = hasattr(value, "columns") or hasattr(value, "column_names")
+        has_items = isinstance(value, collections.abc.Iterable)
+        has_items &= not isinstance(value, str | bytes | os.PathLike)
+        if parts == (Any,):
+            return is_table or has_items  # Of any form; who reads it says which it takes.
+        unordered = isinstance(value, collections.abc.Mapping | collections.abc.Set)
+        return has_items and not is_table and not unordered
+    if origin in _MAPPINGS:
+        return isinstance(value, dict)
+    if origin in _NUMBERS:
+        return isinstance(value, _NUMBERS[origin]) and type(value) is not bool and value == value
+    if dataclasses.is_dataclass(origin) and isinstance(value, dict):
+        return True
+    if any(getattr(rule, "takes_paths", False) for rule in rules):
+        return isinstance(value, str | os.PathLike)
+    return isinstance(value, origin)
+
+
+def _conformed(value: Any, kind: Any, where: str, error: type[Exception]) -> Any:
+    kind, rules = without_rules(kind)
+    origin, parts = typing.get_origin(kind) or kind, typing.get_args(kind)
+    if dataclasses.is_dataclass(kind) and isinstance(value, dict):
+        return _object(value, typing.cast(type, kind), where)
+    if origin in _LISTS and parts not in ((), (Any,)):
+        value = [conform(x, parts[0], f"{where}[{n}]", error) for n, x in enumerate(value)]
+    elif origin in _MAPPINGS and parts:
+        value = {
+            conform(key, parts[0], where, error): conform(x, parts[1], f"{where}: {key}", error)
+            for key, x in value.items()
+        }
+    elif origin in _NUMBERS:
+        if isinstance(value, int) and abs(value) >= 2**63:
+            raise ConfigError(f"{where}: expected at most 64 bits, got {shown(value)}")
+        value = origin(value)
+    for rule in rules:
+        if hasattr(rule, "check"):
+            checked = rule.check(value, where)
+            value = value if checked is None else checked
+    return value
+
+
+def without_rules(kind: Any) -> tuple[Any, tuple[Any, ...]]:
+    """A type and the rules of its annotation."""
+    if typing.get_origin(kind) is Annotated:
+        return typing.get_args(kind)[0], kind.__metadata__
+    return kind, ()
+
+
+def _words(kind: Any) -> str:
+    """A type in words, e.g. `a list of strings`."""
+    kind, rules = without_rules(kind)
+    if any(getattr(rule, "takes_paths", False) for rule in rules):
+        return "a path"
+    origin, parts = typing.get_origin(kind) or kind, typing.get_args(kind)
+    if origin in _LISTS:
+        item = _words(parts[0]).partition(" ")[2] if parts and parts[0] is not Any else ""
+        return f"a list of {item}s" if item else "a list"
+    named = {str: "a string", int: "an integer", float: "a number", bool: "true or false"}
+    named |= {types.NoneType: "None", collections.abc.Mapping: "a dictionary", dict: "an object"}
+    return named.get(origin) or origin.__name__
 
 
 def plain(value: Any) -> Any:
@@ -64,23 +207,17 @@ def shown(value: Any, most: int = 60) -> str:
     return text if len(text) <= most else f"{text[:most]}…"
 
 
-def _object(tree: Any, schema: type, where: str) -> Any:
-    tree = conform(tree, dict[str, Any], where)
-    hints, fields = typing.get_type_hints(schema), dataclasses.fields(schema)
+def _object(tree: dict[Any, Any], schema: type, where: str) -> Any:
+    hints, fields = _hints(schema), dataclasses.fields(schema)
     required = {field.name for field in fields if field.default is dataclasses.MISSING}
     for what, keys in (("the key", required - tree.keys()), ("no key", tree.keys() - hints)):
-        for key in sorted(keys):
-            raise DataError(f"{where}: expected {what} {key!r}, got {', '.join(sorted(tree))}")
+        for key in sorted(map(str, keys)):
+            raise DataError(f"{where}: expected {what} {key!r}, got {', '.join(map(str, tree))}")
     return schema(
         **{key: conform(value, hints[key], f"{where}: {key}") for key, value in tree.items()}
     )
 
 
-_NAMES = {
-    int: "an integer",
-    float: "a number",
-    str: "text",
-    bool: "true or false",
-    list: "a list",
-    dict: "an object",
-}
+@functools.cache
+def _hints(schema: type) -> dict[str, Any]:
+    return typing.get_type_hints(schema, include_extras=True)

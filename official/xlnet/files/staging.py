@@ -1,8 +1,8 @@
 """Paths for code that knows plain local files only: copies of inputs, mirrors of outputs, links.
 
-TensorFlow, memory maps and appended logs need a path on a disk. `on_local_disk` gives a
-command local paths for the URLs in its flags: its inputs are copied before it starts; its
-outputs are uploaded while it runs and when it ends.
+TensorFlow, memory maps and appended logs need a path on a disk. `local_paths` gives a call local
+paths for the URLs in its arguments: its inputs are copied before it starts; its outputs are
+uploaded while it runs and when it ends.
 
 The local copy of `s3://bucket/a/b` is `ROOT/s3/bucket/a/b`, so paths in messages and results can be
 turned back into URLs.
@@ -11,23 +11,21 @@ turned back into URLs.
 from __future__ import annotations
 
 import contextlib
-import functools
 import os
 import re
 import shutil
 import tempfile
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
-from absl import flags
-
-from official.xlnet.errors import StoppedError, XLNetError, require_config
+from official.xlnet.errors import require_config
 from official.xlnet.files import file_system
 from official.xlnet.files.arguments import require_apart, weighted
 from official.xlnet.files.locks import only_writer
 from official.xlnet.files.mirror import Mirror, NotUploadedError, download_all, is_kept
 
 _URL = re.compile(r"[a-zA-Z][a-zA-Z0-9+.-]*://[^,\"]+")  # In a list, or after NAME=.
+_PREFIX = "xlnet-stage-"
 _PATTERN_CHARACTERS = re.compile(r"[*?\[\]\\{}]")
 
 # A model directory has this file; commands that read a model need neither its logs, nor the state
@@ -37,68 +35,60 @@ _OF_A_RUN = ("logs/", "run/", "runs/")
 _CHECKPOINT = re.compile(r"ckpt-(\d+)\.")
 
 
-def on_local_disk(
-    flag_values: flags.FlagValues,
-    *,
-    reads: Sequence[str] = (),
-    writes: Sequence[str] = (),
-    writes_directory: Sequence[str] = (),
-    resumes: Sequence[str] = (),
-    reads_arguments: bool = False,
-) -> Callable[[Callable[..., dict[str, Any]]], Callable[..., dict[str, Any]]]:
-    """Decorator of a command that takes URLs in its flags, and runs it with local paths.
+@contextlib.contextmanager
+def local_paths(arguments: dict[str, Any], uses: Mapping[str, str]) -> Iterator[Callable]:
+    """Context manager that puts local paths in place of the URLs among the arguments of a call.
 
-    Without URLs the command runs as it is. An output that is one of the inputs is refused.
+    Without URLs, nothing is done. An output that is one of the inputs is refused.
 
     Args:
-      flag_values: the flags of the command.
-      reads: names of flags with files or directories to read, also in lists.
-      writes: names of flags with a file to write; it is uploaded if the command succeeds.
-      writes_directory: names of flags with a directory to write, whose present files are known to
-        the command by name only.
-      resumes: names of flags with a directory that the command goes on with; see `Mirror`.
-      reads_arguments: whether positional arguments are files or directories to read.
+      arguments: {name: value}, changed in place.
+      uses: {name of an argument with paths, also in lists: its use}, see `PathRule`.
 
-    Example:
-      >>> @on_local_disk(FLAGS, reads=["config", "data"], resumes=["model_dir"])
-      ... def run():
-      ...     return train(FLAGS["config"].value, FLAGS["data"].value, FLAGS["model_dir"].value)
+    Yields:
+      A function that puts URLs in place of local paths in the result of the call.
     """
+    names = {use: [name for name in uses if uses[name] == use] for use in set(uses.values())}
+    read, written = names.get("read", []), names.get("write", [])
+    directories, resumed = names.get("write_directory", []), names.get("resume", [])
+    inputs = [arguments[name] for name in read]
+    for name in (*written, *directories):
+        require_apart(name, arguments[name], inputs)
+    staged = {name: arguments[name] for name in (*read, *written, *directories, *resumed)}
+    if not _urls([*staged.values()]):
+        yield lambda result: result
+        return
+    runs = _urls([arguments[name] for name in resumed])
+    require_config(
+        not (runs and arguments.get("strategy") == "multi_worker"),
+        "strategy=multi_worker",
+        "a directory that all workers mount",
+        f"{', '.join(runs)}; their inputs may be in a bucket",
+    )
+    with _stage() as stage, contextlib.ExitStack() as stack:
+        for name in (*directories, *resumed):
+            for url in _urls(arguments[name]):
+                stack.enter_context(only_writer(url))
+                stack.enter_context(Mirror(url, stage.path_of(url), name in resumed))
+        for url in _urls(inputs):
+            stage.fetch(url)
+        outputs = _urls([arguments[name] for name in written])
+        for url in outputs:
+            os.makedirs(os.path.dirname(stage.path_of(url)), exist_ok=True)
+        arguments |= {name: stage.local(value) for name, value in staged.items()}
+        yield with_urls
+        for url in outputs:
+            file_system.upload(stage.path_of(url), url)
 
-    def decorate(run: Callable[..., dict[str, Any]]) -> Callable[..., dict[str, Any]]:
-        @functools.wraps(run)
-        def staged(*arguments: str) -> dict[str, Any]:
-            names = [*reads, *writes, *writes_directory, *resumes]
-            given = {name: flag_values[name].value for name in names}
-            inputs = [given[name] for name in reads]
-            if reads_arguments:
-                inputs += arguments
-            for name in (*writes, *writes_directory):
-                require_apart(f"--{name}", given[name], inputs)
-            if not _urls([*given.values(), *inputs]):
-                return run(*arguments)
-            _check_workers(flag_values, _urls([given[name] for name in resumes]))
-            with _stage() as stage, contextlib.ExitStack() as stack:
-                for name in (*writes_directory, *resumes):
-                    for url in _urls(given[name]):
-                        stack.enter_context(only_writer(url))
-                        stack.enter_context(Mirror(url, stage.path_of(url), name in resumes))
-                for url in _urls(inputs):
-                    stage.fetch(url)
-                outputs = _urls([given[name] for name in writes])
-                for url in outputs:
-                    os.makedirs(os.path.dirname(stage.path_of(url)), exist_ok=True)
-                for name, value in given.items():
-                    flag_values[name].value = stage.local(value)
-                    stack.callback(setattr, flag_values[name], "value", value)
-                result = run(*map(stage.local, arguments) if reads_arguments else arguments)
-                for url in outputs:
-                    file_system.upload(stage.path_of(url), url)
-            return stage.named(result)
 
-        return staged
-
-    return decorate
+def with_urls(value: Any) -> Any:
+    """A message or a result with URLs in place of the local paths that stood for them."""
+    if isinstance(value, str):
+        stages = os.path.join(os.path.realpath(tempfile.gettempdir()), _PREFIX)
+        return re.sub(rf"{re.escape(stages)}\w+/([a-zA-Z][a-zA-Z0-9+.-]*)/", r"\1://", value)
+    if isinstance(value, dict):
+        return {key: with_urls(item) for key, item in value.items()}
+    return value
 
 
 @contextlib.contextmanager
@@ -158,7 +148,6 @@ class _Stage:
 
     def __init__(self, root: str):
         self.root = root
-        self._pattern = re.compile(re.escape(root + os.sep) + r"([a-zA-Z][a-zA-Z0-9+.-]*)/")
 
     def path_of(self, url: str) -> str:
         """The local path of a URL."""
@@ -166,18 +155,13 @@ class _Stage:
         return os.path.normpath(os.path.join(self.root, scheme, name))
 
     def local(self, value: Any) -> Any:
-        """The value of a flag with local paths in place of URLs."""
+        """The value of an argument with local paths in place of URLs."""
         if isinstance(value, list):
             return [self.local(item) for item in value]
-        return value and _URL.sub(lambda match: self.path_of(match[0]), value)
-
-    def named(self, value: Any) -> Any:
-        """A message or a result with URLs in place of local paths."""
-        if isinstance(value, str):
-            return self._pattern.sub(r"\1://", value)
         if isinstance(value, dict):
-            return {key: self.named(item) for key, item in value.items()}
-        return value
+            return {self.local(key): item for key, item in value.items()}
+        is_text = isinstance(value, str)
+        return _URL.sub(lambda match: self.path_of(match[0]), value) if is_text else value
 
     def fetch(self, url: str) -> None:
         """Copies a file or directory, if there is one, to its local path."""
@@ -203,38 +187,21 @@ def _read_of_model(names: Sequence[str]) -> list[str]:
     ]
 
 
-def _check_workers(flag_values: flags.FlagValues, directories: Sequence[str]) -> None:
-    """Raises `ConfigError` where several processes would have to see one remote directory."""
-    has_workers = "strategy" in flag_values and flag_values["strategy"].value == "multi_worker"
-    require_config(
-        not (has_workers and directories),
-        "--strategy=multi_worker",
-        "a directory that all workers mount",
-        f"{', '.join(directories)}; their inputs may be in a bucket",
-    )
-
-
 def _urls(value: Any) -> list[str]:
-    """The URLs in the value of a flag."""
-    if isinstance(value, list):
+    """The URLs in the value of an argument."""
+    if isinstance(value, list | dict):
         return [url for item in value for url in _urls(item)]
-    return _URL.findall(value) if value else []
+    return _URL.findall(value) if isinstance(value, str) else []
 
 
 @contextlib.contextmanager
 def _stage() -> Iterator[_Stage]:
     """A stage on the local disk (`TMPDIR`), removed at the end unless files are left to upload."""
-    stage = _Stage(os.path.realpath(tempfile.mkdtemp(prefix="xlnet-")))
+    stage = _Stage(os.path.realpath(tempfile.mkdtemp(prefix=_PREFIX)))
     with contextlib.ExitStack() as at_end:
         at_end.callback(shutil.rmtree, stage.root, ignore_errors=True)
         try:
             yield stage
         except NotUploadedError:
             at_end.pop_all()
-            raise
-        except (XLNetError, OSError, StoppedError) as error:
-            error.args = tuple(map(stage.named, error.args))
-            if isinstance(error, OSError):
-                error.filename = stage.named(error.filename)
-                error.filename2 = stage.named(error.filename2)
             raise

@@ -11,7 +11,8 @@ import tensorflow as tf
 
 from official.xlnet.configs.validation import AT_LEAST_1, require, require_number
 from official.xlnet.errors import require_data
-from official.xlnet.files.arguments import checks_arguments
+from official.xlnet.files.arguments import AnyPath
+from official.xlnet.files.public import public
 from official.xlnet.inference.generation import (
     SPACE_OR_WORD,
     allowed_pieces,
@@ -44,9 +45,9 @@ class Candidate(NamedTuple):
     rank: int
 
 
-@checks_arguments("model")
+@public()
 def blank_candidates(
-    model: str | XLNetPretrainer,
+    model: AnyPath | XLNetPretrainer,
     texts: str | Sequence[str],
     candidates: int | Sequence[str] = 10,
     tokenizer: Tokenizer | None = None,

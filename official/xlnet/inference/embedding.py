@@ -13,6 +13,7 @@ import tensorflow as tf
 
 from official.xlnet.checkpoints.any_format import load_tokenizer
 from official.xlnet.checkpoints.model_directory import load_encoder
+from official.xlnet.configs.choices import POOLINGS
 from official.xlnet.configs.validation import (
     AT_LEAST_1,
     COUNT_OR_NONE,
@@ -23,7 +24,8 @@ from official.xlnet.configs.validation import (
     require_type,
 )
 from official.xlnet.errors import ConfigError
-from official.xlnet.files.arguments import checks_arguments
+from official.xlnet.files.arguments import AnyPath
+from official.xlnet.files.public import public
 from official.xlnet.inference.network.inference_encoder import InferenceEncoder, finite
 from official.xlnet.inference.network.length_buckets import default_lengths
 from official.xlnet.modeling.networks import Encoder
@@ -34,12 +36,10 @@ from official.xlnet.tokenization.graph.packing import check_length, pack, padded
 from official.xlnet.tokenization.graph.ragged import ragged
 from official.xlnet.tokenization.tokenizer import Tokenizer, checked_texts
 
-POOLINGS = ("cls", "mean", "text_mean", "none")
 
-
-@checks_arguments("model")
+@public()
 def embed(
-    model: str | Encoder,
+    model: AnyPath | Encoder,
     texts: str | Sequence[str],
     pooling: str = "mean",
     layer: int | Sequence[int] = -1,

@@ -17,7 +17,8 @@ from tf_keras.utils import pad_sequences
 
 from official.xlnet.configs.validation import AT_LEAST_1, require_number
 from official.xlnet.errors import require_data
-from official.xlnet.files.arguments import checks_arguments
+from official.xlnet.files.arguments import AnyPath
+from official.xlnet.files.public import public
 from official.xlnet.inference.cached_decoding import Draws, Template, decode
 from official.xlnet.inference.language_model import (
     bucket,
@@ -66,9 +67,9 @@ class _Row:
     random: np.random.Generator
 
 
-@checks_arguments("model")
+@public()
 def generate(
-    model: str | XLNetPretrainer,
+    model: AnyPath | XLNetPretrainer,
     prompts: Texts,
     num_tokens=64,
     sampling=_DRAWN,
@@ -133,9 +134,9 @@ def generate(
     return for_each(prompts, outputs)
 
 
-@checks_arguments("model")
+@public()
 def fill_blanks(
-    model: str | XLNetPretrainer,
+    model: AnyPath | XLNetPretrainer,
     texts: Texts,
     max_length=1,
     sampling=_GREEDY,

@@ -43,7 +43,8 @@ from official.xlnet.configs.validation import (
     require_type,
 )
 from official.xlnet.errors import require_data
-from official.xlnet.files.arguments import checks_arguments
+from official.xlnet.files.arguments import AnyPath
+from official.xlnet.files.public import public
 from official.xlnet.inference.language_model import (
     SCORED,
     for_each,
@@ -131,9 +132,14 @@ def score(
 ) -> list[Score]: ...
 
 
-@checks_arguments("model")
+@public()
 def score(
-    model: str | XLNetPretrainer, texts, order="left_to_right", num_orders=1, seed=0, tokenizer=None
+    model: AnyPath | XLNetPretrainer,
+    texts,
+    order="left_to_right",
+    num_orders=1,
+    seed=0,
+    tokenizer=None,
 ):
     """Computes the log-likelihood of texts. To score often, or parts of texts, keep a `Scorer`.
 

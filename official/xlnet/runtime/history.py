@@ -6,16 +6,17 @@ import os
 from typing import Any, TextIO
 
 from official.xlnet.files import file_system
-from official.xlnet.files.arguments import checks_arguments
+from official.xlnet.files.arguments import AnyPath
 from official.xlnet.files.atomic import atomic_write
 from official.xlnet.files.json_files import json_text, parse_json
+from official.xlnet.files.public import public
 from official.xlnet.files.schema import conform
 
 HISTORY_FILE = "history.jsonl"
 
 
-@checks_arguments("model_dir")
-def read_history(model_dir: str) -> list[dict[str, Any]]:
+@public()
+def read_history(model_dir: AnyPath) -> list[dict[str, Any]]:
     """Reads the training history of a model directory.
 
     Args:

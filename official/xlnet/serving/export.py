@@ -8,61 +8,70 @@ import pathlib
 import shutil
 import uuid
 from collections.abc import Sequence
-from typing import Any
+from typing import Annotated, Any
 
 import tensorflow as tf
 
+from official.xlnet.configs.choices import (
+    MAX_CHARACTERS,
+    MAX_WINDOWS,
+    PRODUCTS,
+    SERVED_HEADS,
+    WEIGHT_STORAGE,
+)
 from official.xlnet.data.graph_names import COLUMNS_FILE
 from official.xlnet.errors import DataError
-from official.xlnet.files.arguments import checks_arguments, require_apart
+from official.xlnet.files.arguments import COMMAS, OutputDirectory, Path
 from official.xlnet.files.checksums import write_checksums
 from official.xlnet.files.json_files import write_json
 from official.xlnet.files.locks import only_writer
+from official.xlnet.files.public import public
+from official.xlnet.files.schema import OneOf, Range
 from official.xlnet.inference.network.inference_encoder import finite
+from official.xlnet.modeling.kernels.product_type import products_in
 from official.xlnet.modeling.kernels.tensorflow_internals import without_custom_gradients
 from official.xlnet.serving.factory import create_service
 from official.xlnet.serving.samples import write_samples, write_warmup
-from official.xlnet.serving.services.base import Service, Settings
+from official.xlnet.serving.services.base import Service
 
 _INCOMPLETE = ".incomplete-"  # Names of versions that are being written begin so.
 
 
-@checks_arguments(
-    *("model_dir", "output"),
-    version=1,
-    max_length=1,
-    max_characters=1,
-    max_windows=1,
-)
+@public(model_dir="model", lengths="buckets")
 def export(
-    model_dir: str,
-    output: str,
-    version: int | None = None,
-    head: str | None = None,
-    lengths: Sequence[int] = (),
-    max_length: int | None = None,
-    weights: str = "float32",
-    text_columns: Sequence[str] = (),
-    max_characters: int = Settings.max_characters,
-    max_windows: int = Settings.max_windows,
+    model: Path,
+    output: OutputDirectory,
+    version: Annotated[int, Range(1)] | None = None,
+    head: Annotated[str, OneOf(SERVED_HEADS)] | None = None,
+    buckets: Annotated[Sequence[int], COMMAS] = (),
+    max_length: Annotated[int, Range(1)] | None = None,
+    weights: Annotated[str, OneOf(WEIGHT_STORAGE)] = "float32",
+    text_columns: Annotated[Sequence[str], COMMAS] = (),
+    max_characters: Annotated[int, Range(1)] = MAX_CHARACTERS,
+    max_windows: Annotated[int, Range(1)] = MAX_WINDOWS,
+    products: Annotated[str, OneOf(PRODUCTS)] | None = None,
 ) -> dict[str, Any]:
-    """Exports a model directory as the SavedModel `OUTPUT/<version>/`.
+    """Exports a model as a SavedModel for TF Serving.
 
-    The version is written atomically, by a rename; TF Serving ignores the temporary directory, as
-    its name is not a number. Example requests and server configuration are written to `output`.
+    Writes output/<version>/ with the signatures serving_default (raw text), examples (tf.Example)
+    and token_ids, and example server configurations and requests next to it. The version is
+    written atomically, by a rename; TF Serving ignores the temporary directory, as its name is not
+    a number.
 
     Args:
-      model_dir: model directory to export.
+      model: model directory to export.
       output: base path of the model on TF Serving; created if missing.
-      version: version number. None: one more than the latest.
-      head: `task`, `encoder` (embeddings) or `lm` (log-likelihoods); this and what follows: see
-        `create_service`.
-      lengths: bucket lengths that inputs are padded to, in tokens, ascending.
-      max_length: maximum input length in tokens.
-      weights: storage dtype of matrices.
-      text_columns: names of the text inputs.
-      max_characters: maximum length of a text in code points.
-      max_windows: maximum number of windows of a text.
+      version: version number; default: one more than the latest.
+      head: output of the model: `task` for a fine-tuned model, and `encoder` (embeddings) or `lm`
+        (left-to-right log-likelihoods) for a pre-trained one; default: task if fine-tuned, else
+        encoder.
+      buckets: lengths that inputs are padded to, in tokens, ascending; default: powers of two.
+      max_length: maximum input length in tokens; default: as in training, see `create_service`.
+      weights: storage type of weight matrices.
+      text_columns: names of the text inputs; default: as in training.
+      max_characters: maximum length of a text in code points; longer texts are rejected.
+      max_windows: maximum number of windows of a text; longer texts are rejected.
+      products: type of the operands of matrix products, see `products_in`; default: float32.
 
     Returns:
       A dictionary with
@@ -77,15 +86,20 @@ def export(
       ConfigError: the settings do not fit the model; see `create_service`.
       DataError: the version number is invalid or exists, the model cannot be read, or its outputs
         for an example are NaN or infinite.
+
+    Example:
+      $ xlnet export --model=runs/sst2 --output=exported/sst2
+
+      >>> export("runs/sst2", "exported/sst2")["path"]
+      'exported/sst2/1'
     """
     if version is not None and os.path.exists(os.path.join(output, str(version))):
         raise DataError(f"{os.path.join(output, str(version))} exists: expected a new version")
-    require_apart("output", output, [model_dir])
-    with only_writer(output):
+    with only_writer(output), products_in(products):
         for left in glob.glob(os.path.join(glob.escape(output), f"{_INCOMPLETE}*")):
             shutil.rmtree(left)  # By an export that was killed.
         service = create_service(
-            model_dir, head, lengths, max_length, weights, text_columns, max_characters, max_windows
+            model, head, buckets, max_length, weights, text_columns, max_characters, max_windows
         )
         return write_version(service, output, version)
 

@@ -27,8 +27,9 @@ import sentencepiece
 
 from official.xlnet.errors import ArgumentTypeError, DataError, require_data
 from official.xlnet.files import file_system
-from official.xlnet.files.arguments import checks_arguments
+from official.xlnet.files.arguments import AnyPath
 from official.xlnet.files.atomic import write_bytes
+from official.xlnet.files.public import public
 from official.xlnet.tokenization.added_tokens import (
     added_pieces,
     aliases,
@@ -114,8 +115,8 @@ class Tokenizer:
 
     cls_id, sep_id, pad_id = CLS_ID, SEP_ID, PAD_ID
 
-    @checks_arguments("model_file")
-    def __init__(self, model_file: str, lowercase: bool = False, keep_accents: bool = False):
+    @public()
+    def __init__(self, model_file: AnyPath, lowercase: bool = False, keep_accents: bool = False):
         """Loads a SentencePiece model.
 
         Args:

@@ -4,17 +4,20 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
+from typing import Annotated
 
 import numpy as np
 import tensorflow as tf
 
 from official.xlnet.checkpoints.any_format import load_config, weights_checksum
-from official.xlnet.configs.choices import CLUSTER_TIMEOUT
+from official.xlnet.configs.choices import CLUSTER_TIMEOUT, STRATEGIES
 from official.xlnet.configs.experiment import XLNetConfig, recipe_path
 from official.xlnet.data.pretraining_dataset import Records, reading_errors
 from official.xlnet.errors import DataError
-from official.xlnet.files.arguments import checks_arguments, weighted
+from official.xlnet.files.arguments import COMMAS, Path, RunDirectory, weighted
 from official.xlnet.files.locks import only_writer
+from official.xlnet.files.public import public
+from official.xlnet.files.schema import OneOf, Range
 from official.xlnet.runtime.agreement import lost_workers
 from official.xlnet.runtime.distribution import prepare_devices
 from official.xlnet.runtime.history import read_history
@@ -27,42 +30,42 @@ from official.xlnet.training.run_data import RunData
 _FINAL_STEPS = 100  # The reported loss is the mean over these last steps.
 
 
-@checks_arguments("config", "data_dir", "model_dir", "init_from", steps=1, minutes=0, cpu_devices=1)
+@public(overrides="set", data_dir="data")
 @host_state_kept()
 def pretrain(
-    config: str | XLNetConfig,
-    data_dir: str | Sequence[str],
-    model_dir: str,
-    overrides: Sequence[str] = (),
-    steps: int | None = None,
-    minutes: float | None = None,
-    init_from: str | None = None,
-    strategy: str | tf.distribute.Strategy = "one_device",
-    cpu_devices: int = 1,
-    cluster_timeout: float = CLUSTER_TIMEOUT,
+    config: Path | XLNetConfig,
+    data: Path | Annotated[Sequence[Path], COMMAS],
+    model_dir: RunDirectory,
+    set: Sequence[str] = (),
+    steps: Annotated[int, Range(1)] | None = None,
+    minutes: Annotated[float, Range(0, 10_000_000)] | None = None,
+    init_from: Path | None = None,
+    strategy: Annotated[str, OneOf(STRATEGIES)] | tf.distribute.Strategy = "one_device",
+    cpu_devices: Annotated[int, Range(1, 256)] = 1,
+    cluster_timeout: Annotated[float, Range(1, 1_000_000)] = CLUSTER_TIMEOUT,
 ) -> dict[str, float]:
-    """Pre-trains a model, or resumes a pre-training run, and writes a model directory.
+    """Pre-trains a model on a data set of `xlnet prepare`.
 
-    The random state of Python and NumPy is restored; TensorFlow and Keras stay seeded with
-    `training.seed`.
+    Running the same command again resumes an interrupted run. The random state of Python and NumPy
+    is restored; TensorFlow and Keras stay seeded with `training.seed`.
 
     Args:
       config: YAML file, trained model in any format, or a loaded configuration. A run that is
         resumed may change `training` only, except `training.seed` and what is frozen.
-      data_dir: data set directory, written by `xlnet prepare`; or several, with the same vocabulary
-        and windows, which share the rows of each batch: `["notes:3", "web:1"]`. The first one is
-        evaluated.
+      data: data set directory, written by `xlnet prepare`; or several, with the same vocabulary
+        and windows, each with its share of a batch: `a:3,b:1`. The first one is evaluated.
       model_dir: model directory to create, or to resume from.
-      overrides: `key=value` strings; see `XLNetConfig.load`. A loaded configuration stays as it is.
-      steps: step to stop at, counted from the start of the first run. None:
+      set: configuration override `key=value`, see `XLNetConfig.load`; may be repeated. A loaded
+        configuration stays as it is.
+      steps: step to stop at, counted from the start of the first run; default:
         `training.num_steps`. The learning rate is scheduled over `training.num_steps` either way.
-      minutes: time limit in minutes. None for no limit.
-      init_from: model directory to initialize the weights of a new run from. None for random
+      minutes: time limit in minutes; default: none.
+      init_from: model directory to initialize the weights of a new run from; default: random
         initialization.
       strategy: distribution strategy; see `create_strategy`. A run may be resumed with another
         number of replicas.
-      cpu_devices: number of virtual CPU devices; see `create_strategy`.
-      cluster_timeout: longest wait for other workers, in seconds; see `create_strategy`.
+      cpu_devices: number of virtual CPU devices, for `mirrored` without GPUs.
+      cluster_timeout: longest wait for the other workers of `multi_worker`, in seconds.
 
     Returns:
       A dictionary with
@@ -81,24 +84,26 @@ def pretrain(
       DivergedError: the loss or gradient norm is not finite.
 
     Example:
+      $ xlnet pretrain --config=configs/tiny.yaml --data=runs/data --model_dir=runs/model
+
       >>> pretrain("configs/tiny.yaml", "runs/data", "runs/model", ["training.num_steps=1000"])
     """
     if isinstance(config, str):
-        config = load_config(recipe_path(config), list(overrides))
+        config = load_config(recipe_path(config), set)
     else:
-        config = config.changed(overrides)
+        config = config.changed(set)
     distribution = prepare_devices(config.training, strategy, cpu_devices, cluster_timeout)
-    several = [data_dir] if isinstance(data_dir, str) else data_dir
+    several = [data] if isinstance(data, str) else data
     paths, shares = zip(*map(weighted, several), strict=True)
     vocab = os.path.join(init_from or paths[0], VOCAB_FILE)
     records = [Records(path, config, vocab) for path in paths]
     rows = rows_at_once(config.training, distribution.num_replicas_in_sync)
     require_memory(config.model, rows, config.data.seq_len, training=True)
-    data = RunData(config.training, records, distribution, shares)
-    inputs = {"records": data.checksum, "initial weights": weights_checksum(init_from)}
+    run_data = RunData(config.training, records, distribution, shares)
+    inputs = {"records": run_data.checksum, "initial weights": weights_checksum(init_from)}
     loop = PretrainingLoop(
         config,
-        data,
+        run_data,
         init_from is not None,
         output=model_dir,
         vocab=vocab,

@@ -123,10 +123,8 @@ VERBS = """
     evaluate --model={0}/task --data={0}/dev.tsv --output={0}/report
     predict --model={0}/task --input={0}/dev.tsv --output={0}/predictions.jsonl
     export --model={0}/task --output={0}/exported
-    predict --saved_model={0}/exported/1 --input={0}/texts.jsonl --output={0}/bulk
     inspect records {0}/data --output={0}/window.html
     inspect attention --model={0}/model --text=the --output={0}/attention.html
-    inspect runs {0}/model {0}/task --output={0}/curves.png
 """
 # What the clock decides, or chance in the graph of a SavedModel; what is not counted in a bucket.
 VARYING = ("tokens_per_second", "texts_per_second", "rows_per_second", "bytes")

@@ -20,7 +20,6 @@ from official.xlnet.inference.scoring import Score
 from official.xlnet.modeling.layers.two_stream_mask import TwoStreamAttentionMask
 from official.xlnet.modeling.models.xlnet_pretrainer import XLNetPretrainer
 from official.xlnet.modeling.ops.visibility import can_attend
-from official.xlnet.runtime.metrics_log import RunLog
 from tests.helpers.corpora import vocabulary_dir
 from tests.helpers.documents import rendered
 from tests.helpers.tiny import randomize, tiny_config
@@ -195,17 +194,3 @@ def test_command_writes_pages_and_pictures_or_says_what_is_wrong(model_dir, tmp_
     ):
         command("inspect attention", status=2, **flags, **wrong)
         assert message in capsys.readouterr().err
-
-
-def test_curves_of_several_runs(tmp_path, capsys):
-    for number, name in enumerate("ab"):
-        (tmp_path / name).mkdir()
-        log = RunLog(str(tmp_path / name), 0, json_log=False)
-        for step in range(1, 121):
-            log.history(step, 5 / step + number)
-        log.close()
-    output = str(tmp_path / "runs.png")
-    assert command("inspect runs", *(f"{tmp_path}/{x}" for x in "ab"), output=output)["runs"] == 2
-    assert matplotlib.image.imread(output).shape[0] > 300
-    command("inspect runs", str(tmp_path), output=output, status=2)
-    assert "history.jsonl" in capsys.readouterr().err

@@ -80,7 +80,7 @@ def test_command_writes_a_self_contained_page(paths, tmp_path, capsys):
     for wrong, message in (
         (["records", paths[3], "--output=page.pdf"], ".html"),
         (["records", paths[3], "--layers=1"], "layers"),
-        (["nothing"], "inspect attention, inspect records, inspect runs, inspect steps"),
+        (["nothing"], "inspect attention, inspect records"),
         (["records", paths[3], "--lane=9"], "expected --lane from 0 to 3 in train, got 9"),
     ):
         command("inspect", *wrong, status=2)

@@ -13,75 +13,85 @@ from unittest import mock
 import pytest
 from absl import logging as absl_logging
 
-from official.xlnet import cli, commands
+from official.xlnet import cli
+from official.xlnet.commands import VERBS
+from official.xlnet.commands.declarations import Verb
 from official.xlnet.configs.experiment import XLNetConfig
 from official.xlnet.files.json_files import print_json
 from official.xlnet.runtime.progress import Progress
 
 VERB = '''
-"""Adds numbers, for this test.
-
-Example:
-xlnet adder --numbers=1,2
-"""
-
 import errno
 import os
+from collections.abc import Sequence
+from typing import Annotated
 
-from official.xlnet.commands import REQUIRED, choice, comma_list, flag_table
+from official.xlnet.files.arguments import COMMAS
+from official.xlnet.files.public import public
+from official.xlnet.files.schema import OneOf
 
-CAUSES = ["", "bug", "config", "data", "missing", "full", "tf_full", "tf_memory", "interrupt"]
-CAUSES += ["tf_missing", "tmpdir"]
-FLAGS = flag_table(
-    comma_list("numbers", REQUIRED, "What to add."), choice("fail", "", CAUSES, "How to fail.")
-)
+CAUSES = ("", "bug", "config", "data", "missing", "full", "tf_full", "tf_memory", "interrupt",
+          "tf_missing", "tmpdir")
 
 
-def run():
-    if FLAGS.fail == "bug":
+@public(summands="numbers")
+def add(
+    numbers: Annotated[Sequence[int], COMMAS], fail: Annotated[str, OneOf(CAUSES)] = ""
+):
+    """Adds numbers, for this test.
+
+    Args:
+      numbers: what to add.
+      fail: how to fail.
+
+    Example:
+      $ xlnet adder --numbers=1,2
+    """
+    if fail == "bug":
         raise ValueError("a bug of ours")
-    if FLAGS.fail == "config":
+    if fail == "config":
         from official.xlnet.configs.experiment import XLNetConfig
 
         XLNetConfig.from_dict({"model": {"d_modle": 3}}, source="my.yaml")
-    if FLAGS.fail == "data":
+    if fail == "data":
         from official.xlnet.errors import DataError
 
         raise DataError("lane 3 is broken:\\n expected 5, got \\x9b\\u202e")
-    if FLAGS.fail == "missing":
+    if fail == "missing":
         open("no/such/file")
-    if FLAGS.fail == "full":
+    if fail == "full":
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), "out.bin")
-    if FLAGS.fail == "tf_full":
+    if fail == "tf_full":
         import tensorflow as tf
 
         message = "{{function_node a}} my run/ckpt.data; No space left on device [Op:SaveV2]"
         raise tf.errors.ResourceExhaustedError(None, None, message)
-    if FLAGS.fail == "tf_missing":
+    if fail == "tf_missing":
         import tensorflow as tf
 
         tf.train.Checkpoint(v=tf.Variable(1.0)).write("/dev/null/a/ckpt")
-    if FLAGS.fail == "tmpdir":
+    if fail == "tmpdir":
         raise FileNotFoundError(errno.ENOENT, "No usable temporary directory found in ['/tmp']")
-    if FLAGS.fail == "tf_memory":
+    if fail == "tf_memory":
         import tensorflow as tf
 
         message = "{{node b}} OOM when allocating tensor with shape[7,11] and type float"
         raise tf.errors.ResourceExhaustedError(None, None, message)
-    if FLAGS.fail == "interrupt":
+    if fail == "interrupt":
         raise KeyboardInterrupt
     print("something on the way")
-    return {"sum": sum(map(float, FLAGS.numbers))}
+    return {"sum": float(sum(numbers))}
 '''
 
 
 @pytest.fixture(autouse=True)
 def verb(tmp_path, monkeypatch):
-    (tmp_path / "adder.py").write_text(VERB)
-    monkeypatch.setattr(commands, "__path__", [*commands.__path__, str(tmp_path)])
+    (tmp_path / "adder_of_test.py").write_text(VERB)
+    monkeypatch.syspath_prepend(str(tmp_path))
+    monkeypatch.setitem(VERBS, "adder", Verb("adder_of_test", "add"))
     importlib.invalidate_caches()
     yield
-    sys.modules.pop("official.xlnet.commands.adder", None)
+    sys.modules.pop("adder_of_test", None)
 
 
 def test_help_names_every_verb_and_its_flags(capsys):
@@ -89,13 +99,14 @@ def test_help_names_every_verb_and_its_flags(capsys):
     lines = capsys.readouterr().out.splitlines()
     place = lines.index("  adder             Adds numbers, for this test.")
     assert lines[place - 1 :: 2][:2] == ["Others:", "      xlnet adder --numbers=1,2"]
-    assert "official.xlnet.commands.adder" not in sys.modules  # None is imported.
-    for name, docstring in cli._verbs().items():
-        assert docstring.splitlines()[0].endswith("."), name
+    assert "adder_of_test" not in sys.modules  # None is imported.
+    for name, verb in VERBS.items():
+        assert verb.sections[""].splitlines()[0].endswith("."), name
+        assert all(x.text for x in verb.parameters.values()), name
         assert name == "adder" or name.split()[0] in sum(cli._GROUPS.values(), ()), name
     assert cli.main(["adder", "--help"]) == 0
     out = capsys.readouterr().out
-    assert "--numbers: What to add." in out and "Adds numbers" in out
+    assert "--numbers=N\n      What to add. (required)\n" in out and "Adds numbers" in out
 
 
 def test_last_line_of_output_is_json(capsys):
@@ -153,10 +164,8 @@ def test_the_home_directory_in_a_path_behind_an_equals_sign(tmp_path, monkeypatc
     monkeypatch.setenv("HOME", str(tmp_path))
     assert cli.main(["score", "--model=~/none", "--text=~/none", "--input=~/none"]) == 2
     assert f"'{tmp_path}/none'" in capsys.readouterr().err
-    flags = cli.load_verb("score").FLAGS
-    assert (flags.text, flags.input) == (["~/none"], f"{tmp_path}/none")
-    assert cli.main(["vocab", "--input=~/a.txt,~/b.txt", "--output=~/o", "--size=0"]) == 2
-    assert cli.load_verb("vocab").FLAGS.input == [f"{tmp_path}/a.txt", f"{tmp_path}/b.txt"]
+    assert cli.main(["vocab", "--input=~/a.txt,~/b.txt", "--output=~/o"]) == 2
+    assert f"'{tmp_path}/a.txt'" in capsys.readouterr().err
 
 
 # An input that would be replaced by what is made of it.
@@ -166,7 +175,6 @@ READERS = [
     ("score", "--model=m", "--input=texts.npy"),
     ("generate", "--model=m", "--input=texts.npy"),
     ("inspect", "records", "--config=texts.npy", "data"),
-    ("inspect", "runs", "texts.npy"),
 ]
 
 
@@ -185,7 +193,7 @@ def test_help_tokenizers_and_records_do_not_wait_for_tensorflow(world, tmp_path)
     """`prepare` imports it after the records are written, to count the targets of some windows."""
     model = shutil.copytree(world.vocab, tmp_path / "m")
     XLNetConfig.load(world.config).save(str(model))
-    verbs = [name for name in cli._verbs() if name != "adder"]
+    verbs = [name for name in VERBS if name != "adder"]
     program = (
         "import sys; from official.xlnet import cli\n"
         f"for verb in {verbs}: assert cli.main([*verb.split(), '--help']) == 0\n"
@@ -217,7 +225,7 @@ def test_a_standard_output_that_is_full_broken_or_closed(streams, status, said):
 
 
 def test_a_broken_pipe_of_a_worker_is_said(monkeypatch, capsys):
-    monkeypatch.setattr(cli, "_run", mock.Mock(side_effect=BrokenPipeError(32, "Broken pipe")))
+    monkeypatch.setattr(cli, "_call", mock.Mock(side_effect=BrokenPipeError(32, "Broken pipe")))
     assert cli.main(["prepare"]) == 2
     assert "Broken pipe" in capsys.readouterr().err
 

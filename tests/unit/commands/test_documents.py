@@ -6,11 +6,23 @@ import re
 
 import pytest
 
-from official.xlnet import cli
+from official.xlnet.commands import COMMON, VERBS
 from tests.helpers.documents import DOCUMENTS, LANGUAGES, ROOT, Block, blocks, commands
 
 # What commands of parsed blocks may call besides our own.
-OTHERS = {"source", "uv", "cd", "docker", "curl", "jupytext", "kubectl", "git", "pip", "export"}
+OTHERS = {
+    "source",
+    "uv",
+    "cd",
+    "docker",
+    "curl",
+    "jupytext",
+    "kubectl",
+    "git",
+    "pip",
+    "export",
+    "tensorboard",
+}
 TARGETS = re.findall(r"^([a-z-]+):", (ROOT / "Makefile").read_text(), re.M)
 
 
@@ -29,8 +41,8 @@ def test_blocks_name_their_language_and_are_valid(path):
 
 
 def test_examples_in_the_help_are_commands_that_could_run():
-    for verb, docstring in cli._verbs().items():
-        check(Block("sh", docstring.partition(cli._EXAMPLE)[2], 1, False), verb)
+    for verb, declared in VERBS.items():
+        check(Block("sh", declared.example, 1, False), verb)
 
 
 def check(block, place):
@@ -44,9 +56,9 @@ def check(block, place):
         files, (first, second, *_) = scripts, [*words, ""]
         if first == "xlnet" and not second.startswith("-"):
             verb = " ".join(words[1:3] if second == "inspect" else words[1:2])
-            assert verb in cli._verbs(), f"{place}: unknown verb {verb}"
+            assert verb in VERBS, f"{place}: unknown verb {verb}"
             given = [word[2:].partition("=") for word in words if word.startswith("--")]
-            known = {*cli.load_verb(verb).FLAGS}
+            known = {*VERBS[verb].parameters, *(x.name for x in COMMON)}
             unknown = {name for name, *_ in given if name not in known}
             assert {name.removeprefix("no") for name in unknown} <= known, place
             configs = [path for name, _, path in given if name == "config"]

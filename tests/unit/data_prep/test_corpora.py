@@ -12,11 +12,12 @@ import sys
 import pytest
 import zstandard
 
-from data_prep.corpus import corpus, readers, text_formats, vocabulary
+from data_prep.corpus import corpus, readers, text_formats
 from data_prep.corpus.formats import Counts
 from data_prep.corpus.readers import read_documents
 from data_prep.pipelines import prepare as pipeline
 from data_prep.settings import ReadOptions
+from official.xlnet.api.vocabulary import train_vocabulary
 from official.xlnet.errors import DataError
 from tests.helpers.corpora import as_text, prepare, random_documents
 from tests.helpers.text_files import MARK, as_bytes, as_json, as_parquet, store_tfds
@@ -161,8 +162,8 @@ def test_bad_records_are_counted_up_to_a_share(tmp_path, monkeypatch, caplog, se
     assert figures["documents"] == 61 and "cannot be used" in caplog.text
     assert figures["resumed_shards"] > 0
     with pytest.raises(DataError, match=r"records cannot be used.*--max_lost"):
-        vocabulary.train_vocabulary(path, tmp_path / "vocab", 211, max_lost=share * 0.9)
-    vocabulary.train_vocabulary(path, tmp_path / "vocab", 100, max_lost=share * 1.1)
+        train_vocabulary(path, tmp_path / "vocab", 211, max_lost=share * 0.9)
+    train_vocabulary(path, tmp_path / "vocab", 100, max_lost=share * 1.1)
 
 
 # Text that was edited since.

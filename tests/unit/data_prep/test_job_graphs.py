@@ -21,7 +21,7 @@ from data_prep.corpus.corpus import find_shards  # noqa: E402
 from data_prep.pipelines.beam_workers import build_pipeline  # noqa: E402
 from data_prep.records.token_files import write_token_files  # noqa: E402
 from data_prep.settings import Settings  # noqa: E402
-from official.xlnet.commands import prepare as verb  # noqa: E402
+from official.xlnet.commands import VERBS  # noqa: E402
 from official.xlnet.files.arguments import split_options  # noqa: E402
 from tests.helpers.corpora import data_config, vocabulary_dir  # noqa: E402
 from tests.helpers.documents import ROOT, blocks  # noqa: E402
@@ -36,9 +36,9 @@ def commands():
     for block in blocks(ROOT / "docs/data_preparation.md"):
         for line in block.code.replace("\\\n", " ").splitlines():
             if line.startswith("xlnet prepare") and "--runner=" in line:
-                verb.FLAGS.unparse_flags()
-                verb.FLAGS(shlex.split(line)[1:])
-                runner, options = verb.FLAGS.runner, verb.FLAGS.beam_options
+                table = VERBS["prepare"].flags(())
+                table(shlex.split(line)[1:])
+                runner, options = table.runner, table.beam_options
                 found[runner] = split_options(options, "beam_options")
     return found
 

@@ -5,19 +5,21 @@ import os
 import pathlib
 import typing
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 import pytest
 
 from official import xlnet
 from official.xlnet.errors import ConfigError
-from official.xlnet.files.arguments import checks_arguments
+from official.xlnet.files.arguments import Path
+from official.xlnet.files.public import public
+from official.xlnet.files.schema import Range
 
 # Parameters that take a path, in whatever function they are.
 PATHS = {
-    *("model_dir", "data_dir", "path", "output", "source", "vocab", "init_from", "train", "dev"),
-    *("data", "model_file", "directory"),
+    *("model_dir", "data", "path", "output", "source", "vocab", "init_from", "train", "dev"),
+    *("input", "extend", "model_file", "directory"),
 }
 FUNCTIONS = {
     **{name: getattr(xlnet, name) for name in xlnet.__all__ if name != "__version__"},
@@ -25,7 +27,7 @@ FUNCTIONS = {
     "XLNetConfig.save": xlnet.XLNetConfig().save,
 }
 TAKE_MODELS = [
-    *("predict", "evaluate", "embed", "score", "generate", "fill_blanks", "finetune"),
+    *("predict", "evaluate", "embed", "score", "generate", "fill_blanks", "export"),
     *("extend_vocabulary", "Predictor"),
 ]
 CASES = [
@@ -73,19 +75,19 @@ def test_arguments_have_the_types_of_their_annotations(name, parameter):
         assert isinstance(refuses(name, parameter, wrong, ".*, got"), TypeError)
 
 
-@checks_arguments("path", "weights", number=2)
+@public()
 def named(
-    path: str | Sequence[str],
+    path: Path | Sequence[Path],
     other: Any,
     *,
-    weights: Mapping[str, float] | None = None,
-    number: int = 3,
+    weights: Mapping[Path, float] | None = None,
+    number: Annotated[int, Range(2)] = 3,
     share: float = 0.5,
 ):
     return path, other, weights, number, share
 
 
-@checks_arguments()
+@public()
 def switched(on: bool, word: str = ""):
     return on, word
 

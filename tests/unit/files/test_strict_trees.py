@@ -107,11 +107,14 @@ class Whole:
         ({"parts": []}, "here: parts: expected an object, got []"),
         ({"parts": {"x": {"count": True}}}, "here: parts: x: count: expected an integer, got True"),
         ({"parts": {"x": {}}}, "here: parts: x: expected the key 'count', got "),
-        ({"names": ["a", 5]}, "here: names[1]: expected text, got 5"),
-        ({"loss": "3"}, "here: loss: expected a number, got '3'"),
-        ({"loss": math.nan}, "here: loss: expected a number, got nan"),
-        ({"extra": 1}, "here: expected no key 'extra', got extra, names, parts"),
-        ({"names": {str(n): n for n in range(1000)}}, "here: names: expected a list, got {'0': 0"),
+        ({"names": ["a", 5]}, "here: names[1]: expected a string, got 5"),
+        ({"loss": "3"}, "here: loss: expected a number or None, got '3'"),
+        ({"loss": math.nan}, "here: loss: expected a number or None, got nan"),
+        ({"extra": 1}, "here: expected no key 'extra', got "),
+        (
+            {"names": {str(n): n for n in range(1000)}},
+            "here: names: expected a list of strings, got {'0': 0",
+        ),
     ],
 )
 def test_a_tree_of_another_form_is_a_sentence(change, message):

@@ -14,7 +14,6 @@ from tensorflow_serving.apis import predict_pb2
 from official.xlnet.data.graph_names import columns_of_inputs, graph_names
 from official.xlnet.errors import ConfigError, DataError
 from official.xlnet.serving.client import endpoint
-from official.xlnet.serving.client.beam import SavedModelHandler
 from official.xlnet.serving.export import export
 from tests.helpers.served_models import mixed_texts, random_task, save_task
 from tests.helpers.world import command
@@ -100,19 +99,13 @@ def test_every_way_to_predict_reads_the_same_columns(tmp_path):
     texts = [
         [text.replace("\0", "") for text in mixed_texts(7, seed)] for seed in range(len(columns))
     ]
-    path, rows = write_rows(tmp_path / "t.csv", columns, list(zip(*texts, strict=True)), rng)
+    path, _ = write_rows(tmp_path / "t.csv", columns, list(zip(*texts, strict=True)), rng)
     expected = predictions_of(tmp_path, f"--model={directory}", f"--input={path}")
     report = export(directory, str(tmp_path / "exported"))
     assert tuple(report["columns"].values()) == columns
     assert report["signatures"]["serving_default"]["inputs"] == sorted(report["columns"])
     with serving(str(tmp_path / "exported")) as server:
         assert_same(predictions_of(tmp_path, server, f"--input={path}"), expected)
-    handler = SavedModelHandler(report["path"])
-    loaded = handler.load_model()
-    assert_same(handler.run_inference(rows, loaded), expected)
-    by_input = {input_: column for input_, column in report["columns"].items()}
-    named = [{"id": r["id"]} | {i: r[column] for i, column in by_input.items()} for r in rows]
-    assert_same(handler.run_inference(named, loaded), expected)
 
 
 @pytest.mark.slow

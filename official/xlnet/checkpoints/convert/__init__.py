@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import math
 import os
-from typing import Any
+from collections.abc import Sequence
+from typing import Annotated, Any
 
 from absl import logging
 
@@ -18,29 +19,36 @@ from official.xlnet.checkpoints.convert.hf_format import open_hf, write_hf
 from official.xlnet.checkpoints.convert.tf1_format import open_tf1, write_tf1
 from official.xlnet.checkpoints.convert.variable_map import Source, Weights, variables_of
 from official.xlnet.checkpoints.convert.xlnet_format import open_xlnet, write_variables
+from official.xlnet.configs.choices import CHECKPOINT_FORMS
 from official.xlnet.configs.experiment import CONFIG_FILE
 from official.xlnet.errors import DataError, require_data
-from official.xlnet.files.arguments import checks_arguments
+from official.xlnet.files.arguments import OutputDirectory, Path
 from official.xlnet.files.atomic import new_folder, write_bytes
 from official.xlnet.files.json_files import read_record
+from official.xlnet.files.public import public
+from official.xlnet.files.schema import OneOf
 from official.xlnet.tokenization.hf_vocabulary import has_vocabulary
 from official.xlnet.tokenization.tokenizer import Tokenizer, num_pieces, write_vocabulary
 
 
-@checks_arguments("source", "output")
+@public(overrides="set", model="source")
 def convert(
-    source: str, output: str, to: str = "xlnet", overrides: list[str] | tuple[str, ...] = ()
+    source: Path,
+    output: OutputDirectory,
+    to: Annotated[str, OneOf(CHECKPOINT_FORMS)] = "xlnet",
+    set: Sequence[str] = (),
 ) -> dict[str, Any]:
-    """Converts a model to another checkpoint format.
+    """Converts a model between our format, Hugging Face (HF) and the TF1 release.
 
-    Variables are read one by one, so peak memory is about the size of the weights. The output is
-    created atomically.
+    The format of the source is detected from its files: xlnet_config.json (TF1 release),
+    config.json (HF) or config.yaml (our model directory). Variables are read one by one, so peak
+    memory is about the size of the weights. The output is created atomically.
 
     Args:
-      source: directory of the model: TF1 release, HF, or a model directory.
+      source: directory of the model to convert.
       output: output directory; must not exist or be empty.
-      to: output format, one of `CHECKPOINT_FORMS`.
-      overrides: `key=value` configuration overrides, as in `XLNetConfig.load`.
+      to: output format.
+      set: configuration override `key=value`, as in `XLNetConfig.load`; may be repeated.
 
     Returns:
       A dictionary with:
@@ -57,11 +65,13 @@ def convert(
       ConfigError: the output format cannot represent the configuration.
 
     Example:
+      $ xlnet convert --source=runs/model --output=runs/hf --to=hf
+
       >>> convert("xlnet-base-cased", "runs/base")["not_filled"]
       []
     """
     opened = open_source(source)
-    for override in overrides:
+    for override in set:
         opened.config.set(override)
     opened.config.check()
     check_convertible(opened.config)

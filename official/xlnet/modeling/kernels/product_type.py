@@ -12,28 +12,30 @@ from __future__ import annotations
 import contextlib
 import re
 from collections.abc import Callable, Iterator
+from typing import Annotated
 
 import tensorflow as tf
 
 from official.xlnet.configs.choices import PRODUCTS
-from official.xlnet.configs.validation import require, require_one_of
-from official.xlnet.files.arguments import checks_arguments
+from official.xlnet.configs.validation import require
+from official.xlnet.files.public import public
+from official.xlnet.files.schema import OneOf
 from official.xlnet.modeling.kernels.device_forms import has_accelerator
 
 CPU_FLAGS = "/proc/cpuinfo"  # Of Linux.
 _type = tf.float32
 
 
-@checks_arguments()
+@public()
 @contextlib.contextmanager
-def products_in(name: str) -> Iterator[None]:
+def products_in(name: Annotated[str, OneOf(PRODUCTS)] | None) -> Iterator[None]:
     """Context manager: graphs traced inside round float32 operands of matrix products to a type.
 
     The type applies to the whole process: models of other threads compute with it, too. A model
     that was called before keeps the type of its first call.
 
     Args:
-      name: `float32` or `bfloat16`.
+      name: `float32` or `bfloat16`; None for the type as it is.
 
     Raises:
       ConfigError: another name.
@@ -44,8 +46,7 @@ def products_in(name: str) -> Iterator[None]:
       array([[3.]], dtype=float32)
     """
     global _type
-    require_one_of("products", name, PRODUCTS)
-    before, _type = _type, tf.dtypes.as_dtype(name)
+    before, _type = _type, tf.dtypes.as_dtype(name or _type)
     try:
         yield
     finally:

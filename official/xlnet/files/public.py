@@ -1,0 +1,88 @@
+"""Public functions: arguments are checked once, URLs become local paths, interrupts one line."""
+
+from __future__ import annotations
+
+import functools
+import inspect
+import typing
+from collections.abc import Callable
+from typing import Any, ParamSpec, TypeVar
+
+from absl import logging
+
+from official.xlnet.errors import ArgumentTypeError, StoppedError
+from official.xlnet.files.arguments import PathRule
+from official.xlnet.files.schema import conform, options
+
+_P = ParamSpec("_P")
+_T = TypeVar("_T")
+
+
+def public(**former: str) -> Callable[[Callable[_P, _T]], Callable[_P, _T]]:
+    """Decorator of public functions, whose signatures declare what their arguments may be.
+
+    Each argument is conformed to its annotation, or to the type of its default, see `conform`.
+    While the call runs, a URL of a `Path` is a local copy, and one of an `OutputFile`,
+    `OutputDirectory` or `RunDirectory` a local path whose content is uploaded, see `local_paths`.
+
+    Args:
+      **former: {former name of a parameter: its name}; the former one is taken, too, and logged.
+
+    Raises:
+      ArgumentTypeError: an argument is of another type.
+      ConfigError: an argument is out of range, or an output would replace an input.
+      TypeError: an argument is missing or unknown.
+      StoppedError: the call was interrupted; notebooks show this `KeyboardInterrupt` in one line.
+
+    Example:
+      >>> @public()
+      ... def predict(model: Path, inputs: Any, batch_size: Annotated[int, Range(1)] = 8): ...
+    """
+
+    def decorate(function: Callable[_P, _T]) -> Callable[_P, _T]:
+        signature = inspect.signature(function)
+        kinds_of = functools.cache(lambda: _kinds(function, signature))
+
+        @functools.wraps(function)
+        def call(*args: _P.args, **kwargs: _P.kwargs) -> _T:
+            for old in former.keys() & kwargs.keys():
+                logging.warning("%s is now called %s", old, former[old])
+                kwargs[former[old]] = kwargs.pop(old)
+            try:
+                bound = signature.bind(*args, **kwargs)
+            except TypeError:
+                return function(*args, **kwargs)  # Python's own error names the function.
+            kinds = kinds_of()
+            from official.xlnet.files.staging import local_paths  # Not before the first call.
+
+            uses = {}
+            for name in sorted(bound.arguments, key=lambda name: not _use(kinds[name])):
+                value = conform(bound.arguments[name], kinds[name], name, ArgumentTypeError)
+                bound.arguments[name] = value
+                for use in map(_use, options(kinds[name], value)[:1]):
+                    uses[name] = use
+            try:
+                with local_paths(bound.arguments, uses) as named:
+                    return named(function(*bound.args, **bound.kwargs))
+            except KeyboardInterrupt as error:
+                raise StoppedError(*error.args or ["interrupted"]) from None
+
+        call.__signature__ = signature  # type: ignore[attr-defined]
+        return call
+
+    return decorate
+
+
+def _kinds(function: Callable, signature: inspect.Signature) -> dict[str, Any]:
+    kinds = {}
+    for name, parameter in signature.parameters.items():
+        has_default = parameter.default not in (None, parameter.empty)
+        kinds[name] = type(parameter.default) if has_default else Any
+    return kinds | typing.get_type_hints(function, include_extras=True)
+
+
+def _use(kind: Any) -> str:
+    """What is done with the paths of a type, see `PathRule`; empty if it has none."""
+    rules = getattr(kind, "__metadata__", ())
+    uses = [rule.use for rule in rules if isinstance(rule, PathRule)]
+    return next(filter(None, [*uses, *map(_use, typing.get_args(kind))]), "")
