@@ -26,7 +26,7 @@ from data_prep.records.token_files import write_token_files
 from data_prep.settings import ON_BAD_UTF8, Settings
 from official.xlnet.configs.experiment import XLNetConfig
 from official.xlnet.errors import require_extra
-from official.xlnet.files.arguments import COMMAS, AnyPath, Path, split_options
+from official.xlnet.files.arguments import COMMAS, IN_PYTHON, AnyPath, Path, split_options
 from official.xlnet.files.locks import only_writer
 from official.xlnet.files.public import public
 from official.xlnet.files.schema import OneOf, Range
@@ -44,7 +44,7 @@ def prepare(
     num_workers: Annotated[int, Range(1, 1024)] | None = None,
     progress: bool = True,
     runner: str | None = None,
-    beam_options: str | Sequence[str] | None = None,
+    beam_options: str | Annotated[Sequence[str], IN_PYTHON] | None = None,
     format: str = Settings.format,
     text_field: str = Settings.text_field,
     on_bad_utf8: Annotated[str, OneOf(ON_BAD_UTF8)] = Settings.on_bad_utf8,

@@ -26,7 +26,7 @@ from typing import Any
 
 from absl import flags
 
-from official.xlnet.files.arguments import COMMAS, PathRule
+from official.xlnet.files.arguments import COMMAS, IN_PYTHON, PathRule
 from official.xlnet.files.schema import OneOf, Range, parts_of_union, without_rules
 
 # Modules that annotations and defaults take names from; none of them imports TensorFlow.
@@ -181,7 +181,7 @@ class Parameter:
     @classmethod
     def of(cls, name: str, kind: Any, default: Any, text: str) -> Parameter | None:
         """Returns the parameter of a name and an annotation; None if no flag can hold it."""
-        outer = list(map(without_rules, parts_of_union(kind)))
+        outer = [x for x in map(without_rules, parts_of_union(kind)) if IN_PYTHON not in x[1]]
         options = [x for part, _ in outer for x in parts_of_union(part)]
         rules = tuple(rule for _, some in outer for rule in some)
         container = None

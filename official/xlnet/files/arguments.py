@@ -56,6 +56,7 @@ OutputDirectory = Annotated[str, PathRule("write_directory")]
 RunDirectory = Annotated[str, PathRule("resume")]
 AnyPath = Annotated[str, PathRule("any")]
 COMMAS = "separated by commas"  # A list that is one flag; others repeat it.
+IN_PYTHON = "in Python"  # A type that no flag has.
 
 
 def require_apart(name: str, output: Any, inputs: Sequence[Any]) -> None:

@@ -18,7 +18,7 @@ from data_prep.corpus.readers import read_documents
 from data_prep.pipelines import prepare as pipeline
 from data_prep.settings import ReadOptions
 from official.xlnet.api.vocabulary import train_vocabulary
-from official.xlnet.errors import DataError
+from official.xlnet.errors import DataError, XLNetError
 from tests.helpers.corpora import as_text, prepare, random_documents
 from tests.helpers.text_files import MARK, as_bytes, as_json, as_parquet, store_tfds
 
@@ -128,7 +128,7 @@ REFUSED = {
 def test_what_is_not_text_is_refused_with_what_to_do(tmp_path, name):
     data, message, *options = REFUSED[name]
     (tmp_path / name).write_bytes(data)
-    with pytest.raises(DataError, match=message) as raised:
+    with pytest.raises(XLNetError, match=message) as raised:
         prepare(tmp_path / name, tmp_path / "out", **dict(*options))
     assert "\n" not in str(raised.value)
     assert not (tmp_path / "out" / "manifest.json").exists()
@@ -152,7 +152,7 @@ def test_bad_records_are_counted_up_to_a_share(tmp_path, monkeypatch, caplog, se
     path.write_text("\n".join(lines), encoding="utf-8")
     share = len(bad) / len(lines)
     message = rf"{len(bad)} of {len(lines)} records.*--max_lost"
-    with pytest.raises(DataError, match=message) as raised:
+    with pytest.raises(XLNetError, match=message) as raised:
         prepare(path, tmp_path / "out", max_lost=share * 0.9)
     if shard_bytes > 997:
         first = min(lines.index(line) for line in bad) + 1
