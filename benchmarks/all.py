@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import datetime
 import json
-import os
 import pathlib
 import platform
 from importlib import metadata
@@ -22,6 +21,7 @@ from absl import logging
 from benchmarks.harness.command_line import flag, parse
 from benchmarks.reports import report
 from benchmarks.reports.phases import PHASES
+from official.xlnet.files.json_files import write_json
 from official.xlnet.runtime.cores import num_cores
 
 RESULTS = pathlib.Path("docs/performance.json")
@@ -40,10 +40,7 @@ def main() -> None:
         measured = PHASES[name]()
         results["phases"][name] = {"date": datetime.date.today().isoformat(), "measured": measured}
         results |= {"cores": num_cores(), "versions": _versions()}
-        temporary = RESULTS.with_suffix(".tmp")
-        text = json.dumps(results, indent=1, sort_keys=True)
-        temporary.write_text(text + "\n", encoding="utf-8")
-        os.replace(temporary, RESULTS)
+        write_json(str(RESULTS), json.loads(json.dumps(results, sort_keys=True)))
     report.write(results)
     print(json.dumps({"phases": wanted, **report.summary(results)}))
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import hashlib
 import json
 import os
@@ -13,6 +14,7 @@ from typing import Any
 import numpy as np
 import yaml
 
+from official.xlnet.files.atomic import write_bytes
 from official.xlnet.files.json_files import write_json
 
 Row = dict[str, Any]
@@ -33,9 +35,9 @@ def add_row(path: str, row: Row, key: Sequence[str]) -> None:
 
 def key_of(row: Row, key: Sequence[str]) -> tuple:
     """The values of `key`, comparable; lists and dictionaries as their JSON."""
-    values = (row[name] for name in key)
     return tuple(
-        json.dumps(x, sort_keys=True) if isinstance(x, list | tuple | dict) else x for x in values
+        json.dumps(x, sort_keys=True) if isinstance(x, list | tuple | dict) else x
+        for x in map(row.__getitem__, key)
     )
 
 
@@ -54,33 +56,63 @@ def mean_and_spread(values: Sequence[float], digits: int = 3) -> str:
     return f"{np.nanmean(values):.{digits}f}{spread}"
 
 
-def recipe_digest(path: str) -> str:
-    """Eight hexadecimal digits of the settings in the file of a recipe, whatever its comments."""
-    settings = json.dumps(yaml.safe_load(pathlib.Path(path).read_text("utf-8")), sort_keys=True)
-    return hashlib.sha256(settings.encode()).hexdigest()[:8]
+# Code that decides what a training run learns.
+_SOURCES = (
+    *("official/xlnet/modeling/**/*.py", "official/xlnet/data/*.py"),
+    *("official/xlnet/training/optimization.py", "data_prep/records/*.py"),
+)
 
 
-def fill_table(document: str, name: str, table: str, recipes: Iterable[str] = ()) -> None:
+def measured_with(*recipes: str) -> list[str]:
+    """`PATH DIGEST` of recipes and `sources DIGEST` of the code, which results depend on.
+
+    Comments do not count, in recipes and in code; docstrings and blank lines do not, either.
+
+    Args:
+      *recipes: paths of recipes.
+    """
+    root = pathlib.Path(__file__).parents[2]
+    paths = sorted({path for pattern in _SOURCES for path in root.glob(pattern)})
+    code = "".join(map(_words_of, paths))
+    read = (yaml.safe_load(pathlib.Path(path).read_text("utf-8")) for path in recipes)
+    settings = (json.dumps(tree, sort_keys=True) for tree in read)
+    named = zip((*recipes, "sources"), (*settings, code), strict=True)
+    return [f"{name} {hashlib.sha256(text.encode()).hexdigest()[:8]}" for name, text in named]
+
+
+def _words_of(path: pathlib.Path) -> str:
+    """Names, constants and kinds of expressions of a module, the same in all versions of Python."""
+    tree = _WithoutDocstrings().visit(ast.parse(path.read_text("utf-8")))
+    fields = ([type(node).__name__, *ast.iter_fields(node)] for node in ast.walk(tree))
+    return repr([[x for x in node if not isinstance(x[-1], ast.AST | list)] for node in fields])
+
+
+class _WithoutDocstrings(ast.NodeTransformer):
+    def visit_Expr(self, node: ast.Expr) -> ast.Expr | None:
+        return None if isinstance(node.value, ast.Constant) else node
+
+
+def fill_table(document: str, name: str, table: str, measured: Iterable[str] = ()) -> None:
     """Replaces the text between `<!-- table: NAME -->` and `<!-- end -->`.
 
-    The end names the recipes with their digests, `<!-- end: configs/tiny.yaml 0a1b2c3d -->`: a test
-    fails when a recipe has changed since its table was measured.
+    The end names what was measured, `<!-- end: configs/tiny.yaml 0a1b2c3d, sources 4e5f6a7b -->`.
+    A test fails when a recipe has changed since; `benchmarks.learning.stale` lists tables whose
+    code has.
 
     Args:
       document: path of the Markdown file.
       name: name of the table.
       table: Markdown text.
-      recipes: paths of the recipes that were measured.
+      measured: see `measured_with`.
 
     Raises:
       ValueError: the document does not have exactly one such table.
     """
     text = pathlib.Path(document).read_text(encoding="utf-8")
-    measured = ", ".join(f"{path} {recipe_digest(path)}" for path in recipes)
-    end = f"<!-- end: {measured} -->" if measured else "<!-- end -->"
+    digests = ", ".join(sorted(set(measured)))
+    end = f"<!-- end: {digests} -->" if digests else "<!-- end -->"
     pattern = rf"(<!-- table: {re.escape(name)} -->\n).*?<!-- end[^>]*-->"
     text, replaced = re.subn(pattern, lambda m: f"{m[1]}{table}\n{end}", text, flags=re.S)
     if replaced != 1:
         raise ValueError(f"{document}: expected one place for table {name!r}, got {replaced}")
-    pathlib.Path(document + ".tmp").write_text(text, encoding="utf-8")
-    os.replace(document + ".tmp", document)
+    write_bytes(document, text.encode())

@@ -12,12 +12,15 @@ import argparse
 import json
 import os
 import sys
+from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 
 from benchmarks.harness.command_line import flag
-from benchmarks.harness.tables import fill_table, markdown_table
-from benchmarks.learning.common import SEEDS, TEXT, make_data, parse_experiment
+from benchmarks.harness.tables import markdown_table
+from benchmarks.harness.verdicts import difference, over_runs, with_verdicts
+from benchmarks.learning.common import SEEDS, TEXT, kept, make_data, parse_experiment, publish
 from official import xlnet
 
 _MEM_LEN = 64  # Of the runs with memory.
@@ -41,17 +44,24 @@ def main() -> None:
     )
     configs = {"data": xlnet.XLNetConfig.load(_CONFIG, _SHORT_WINDOWS)}
     make_data([flags.text], flags.output, configs, _VOCAB_SIZE)
-    compared = {seed: _compare_memory(flags, seed) for seed in range(flags.seeds)}
-    means = np.mean(list(compared.values()), axis=0)
-    rows = [
-        (f"seed, {flags.steps} steps", "with memory", "without"),
-        *((name, *(f"{loss:.3f}" for loss in pair)) for name, pair in compared.items()),
-        ("mean", *(f"{loss:.3f}" for loss in means)),
-    ]
-    print(table := markdown_table(rows), file=sys.stderr)
+    runs = [_compare_memory(flags, seed) for seed in range(flags.seeds)]
+    found = tables(runs)
+    print(found["memory"], file=sys.stderr)
     if flags.document:
-        fill_table(flags.document, "memory", table, [_CONFIG])
-    print(json.dumps({"memory_gain": means[1] - means[0]}))
+        publish(flags.document, "memory", runs, found)
+    print(json.dumps({"memory_gain": np.mean([run["without"] - run["with"] for run in runs])}))
+
+
+def tables(runs: Sequence[dict[str, Any]]) -> dict[str, str]:
+    """Formats losses with and without memory, and what memory is ahead by."""
+    gains = [run["without"] - run["with"] for run in runs]
+    [verdict] = with_verdicts([difference(np.mean(gains), over_runs(gains))])
+    rows = [
+        (f"seed, {runs[0]['steps']} steps", "with memory", "without"),
+        *((run["seed"], *(f"{run[name]:.3f}" for name in ("with", "without"))) for run in runs),
+        ("memory against none", verdict, ""),
+    ]
+    return {"memory": markdown_table(rows)}
 
 
 def _loss(output: str, name: str, *overrides: str) -> float:
@@ -62,14 +72,21 @@ def _loss(output: str, name: str, *overrides: str) -> float:
     return xlnet.evaluate(model, data)["loss"]
 
 
-def _compare_memory(flags: argparse.Namespace, seed: int) -> list[float]:
+def _compare_memory(flags: argparse.Namespace, seed: int) -> dict[str, Any]:
     """Returns the held-out losses with memory and without."""
-    steps = f"num_steps={flags.steps}", f"warmup_steps={flags.steps // 8}"
-    settings = *_SHORT_WINDOWS, *steps, f"training.seed={seed}"
-    return [
-        _loss(flags.output, f"{name}_{seed}", *settings, f"mem_len={length}")
-        for name, length in (("with", _MEM_LEN), ("without", 0))
-    ]
+    settings = (
+        *(*_SHORT_WINDOWS, f"num_steps={flags.steps}", f"warmup_steps={flags.steps // 8}"),
+        f"training.seed={seed}",
+    )
+
+    def run() -> dict[str, Any]:
+        losses = {
+            name: _loss(flags.output, f"{name}_{seed}", *settings, f"mem_len={length}")
+            for name, length in (("with", _MEM_LEN), ("without", 0))
+        }
+        return {"seed": seed, "steps": flags.steps} | losses
+
+    return kept(os.path.join(flags.output, "runs", f"{seed}.json"), run, _CONFIG)
 
 
 if __name__ == "__main__":

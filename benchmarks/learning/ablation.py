@@ -2,24 +2,29 @@
 
     python -m benchmarks.learning.ablation --text=FILE --output=DIR --document=docs/ablation.md
 
-Rows are the recipes in configs/ablation, with equal numbers of tokens and equal architectures.
-Results of finished runs are saved in DIR/runs and not repeated; interrupted runs resume. Held-out
-documents are evaluated with each model's own memory; `span_likelihood` describes how spans are
-scored. With --finetune=TRAIN,DEV, each model is also fine-tuned on a labeled table.
+Rows are the recipes in configs/ablation, with equal numbers of tokens and equal architectures;
+rivals also have more steps, as many as take the compute of XLNet. Results of finished runs are
+saved and not repeated; interrupted runs resume. Held-out documents are evaluated with each model's
+own memory; `span_likelihood` describes how spans are scored. With --finetune=TRAIN,DEV, each model
+is also fine-tuned on a labeled table.
 """
 
 from __future__ import annotations
 
+import collections
+import itertools
 import json
 import os
 import sys
 import time
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from benchmarks.harness.command_line import flag
-from benchmarks.harness.tables import fill_table, markdown_table, mean_and_spread
+from benchmarks.harness.tables import markdown_table, mean_and_spread
+from benchmarks.harness.verdicts import Difference, difference, over_runs, with_verdicts
 from benchmarks.learning.common import (
     MINUTES,
     SEEDS,
@@ -30,6 +35,7 @@ from benchmarks.learning.common import (
     make_data,
     model_with,
     parse_experiment,
+    publish,
 )
 from official import xlnet
 from official.xlnet.files.json_files import read_json, write_json
@@ -41,9 +47,11 @@ CONFIGS = "configs/ablation"
 # {recipe in `CONFIGS`: its title}.
 ROWS = {
     "bert": "BERT",
+    "bert_equal_compute": "BERT, equal compute",
     "dae_transformer_xl": "DAE + Transformer-XL",
     "dae_equal_compute": "DAE + Transformer-XL, equal compute",
     "dae_single_tokens": "DAE + Transformer-XL, single tokens",
+    "dae_single_tokens_equal_compute": "DAE + Transformer-XL, single tokens, equal compute",
     "xlnet_k7": "XLNet, K = 7",
     "xlnet_k6": "XLNet, K = 6",
     "no_memory": "− memory",
@@ -51,30 +59,23 @@ ROWS = {
     "no_bidirectional": "− bidirectional data",
     "next_sentence": "+ next-sentence prediction",
 }
-# Rows that are compared with "XLNet, K = 6", and the metric.
-_COMPARED = (
-    ("dae_transformer_xl", "span", "permutation vs. denoising of the same spans"),
-    ("dae_transformer_xl", "alone", "the same, context alone"),
-    ("dae_equal_compute", "span", "the same at equal compute, left to right"),
-    ("dae_single_tokens", "span", "permutation vs. denoising of single tokens"),
-    ("dae_single_tokens", "alone", "the same, context alone"),
-    ("bert", "span", "permutation vs. BERT"),
-    ("no_memory", "heldout", "memory vs. none, the model's own targets"),
-    ("no_memory", "span", "memory vs. none, spans"),
-    ("xlnet_k7", "span", "K = 6 vs. K = 7"),
-    ("no_span", "span", "span targets vs. single tokens"),
-    ("no_bidirectional", "span", "bidirectional vs. forward text"),
-    ("next_sentence", "span", "without vs. with next-sentence prediction"),
-)
+_OURS = "xlnet_k6"
+# {rival at equal steps: at equal compute}, and what XLNet is made of.
+_RIVALS = {
+    "dae_transformer_xl": "dae_equal_compute",
+    "dae_single_tokens": "dae_single_tokens_equal_compute",
+    "bert": "bert_equal_compute",
+}
+_PARTS = ("xlnet_k7", "no_memory", "no_span", "no_bidirectional", "next_sentence")
 _METRICS = {
     **{"span": "span, left to right", "alone": "span, context alone", "first": "first token"},
-    **{"later": "later tokens", "heldout": "own held-out loss"},
+    **{"later": "later tokens", "heldout_loss": "own held-out loss"},
 }
 _FINETUNING = (
     *("learning_rate=1e-3", "task.epochs=2", "task.max_length=64", "checkpoint_steps=1000000"),
 )
 
-Results = dict[str, list[dict[str, Any]]]  # {row: result of each seed}.
+Results = Mapping[str, Sequence[dict[str, Any]]]  # {row: result of each seed}.
 
 
 def main() -> None:
@@ -86,7 +87,7 @@ def main() -> None:
         minutes=MINUTES,
         set=SET,
         finetune=flag(None, "TRAIN,DEV: labeled tables to fine-tune on"),
-        table=flag(None, "write only differences, to the table of this name"),
+        table=flag("rows", "tables of the document to write", choices=("rows", "short_windows")),
     )
     deadline = time.monotonic() + 60 * flags.minutes
     prepare_data(flags.text, flags.output, flags.set)
@@ -94,10 +95,11 @@ def main() -> None:
         for seed in range(flags.seeds):
             if time.monotonic() < deadline:
                 run(row, seed, flags.output, flags.set, flags.finetune)
-    results = read_results(flags.output)
+    runs = read_results(flags.output)
     if flags.document:
-        write(results, flags.document, flags.table)
-    print(json.dumps({row: len(runs) for row, runs in results.items()}))
+        found = tables(runs) if flags.table == "rows" else short_windows(runs)
+        publish(flags.document, flags.table, runs, found)
+    print(json.dumps(collections.Counter(run["row"] for run in runs)))
 
 
 def configuration(row: str, overrides: list[str], seed: int = 0):
@@ -108,8 +110,12 @@ def configuration(row: str, overrides: list[str], seed: int = 0):
       overrides: `key=value` overrides.
       seed: value of `training.seed`.
     """
-    path = os.path.join(CONFIGS, row + ".yaml")
-    return xlnet.XLNetConfig.load(path, [*overrides, f"training.seed={seed}"])
+    return xlnet.XLNetConfig.load(recipe_of(row), [*overrides, f"training.seed={seed}"])
+
+
+def recipe_of(row: str) -> str:
+    """Path of a row's recipe."""
+    return os.path.join(CONFIGS, row + ".yaml")
 
 
 def prepare_data(text: str, output: str, overrides: list[str]) -> None:
@@ -131,7 +137,7 @@ def run(row: str, seed: int, output: str, overrides: list[str], tables: str | No
     """
     path = os.path.join(output, "runs", f"{row}-{seed}.json")
     model_dir = os.path.join(output, "models", f"{row}-{seed}")
-    result = kept(path, lambda: trained(row, seed, output, overrides, model_dir))
+    result = kept(path, lambda: trained(row, seed, output, overrides, model_dir), recipe_of(row))
     if tables and "finetuned" not in result:
         settings = [*_FINETUNING, f"training.seed={seed}"]
         output = f"{model_dir}-finetuned"
@@ -163,16 +169,19 @@ def trained(
     tf_keras.backend.clear_session()
     config = configuration(row, overrides, seed)
     data = os.path.join(output, "both" if config.data.bidirectional else "forward")
+    start = time.process_time()
     metrics = xlnet.pretrain(config, data, model_dir)
+    cpu_seconds = time.process_time() - start
     losses = spans_of(model_dir, os.path.join(output, "forward"))
     return {
         "row": row,
         "seed": seed,
         "steps": metrics["step"],
+        "cpu_seconds": round(cpu_seconds, 1),
         "training_loss": [line["loss"] for line in read_history(model_dir)],
         "heldout_loss": xlnet.evaluate(model_dir, data)["loss"],
-        "span_losses": mean_by_place(losses[READINGS[0]]),
-        "span_alone": mean_by_place(losses[READINGS[1]])["span"],
+        **mean_by_place(losses[READINGS[0]]),
+        "alone": mean_by_place(losses[READINGS[1]])["span"],
     }
 
 
@@ -201,42 +210,51 @@ def mean_by_place(losses: np.ndarray) -> dict[str, Any]:
     }
 
 
-def read_results(output: str) -> Results:
-    """Reads the results of finished runs."""
-    results: Results = {row: [] for row in ROWS}
+def read_results(output: str) -> list[dict[str, Any]]:
+    """Reads the results of finished runs, without the losses of each step."""
     directory = os.path.join(output, "runs")
-    for name in sorted(os.listdir(directory)):
-        result = read_json(os.path.join(directory, name))
-        results[result["row"]].append(result)
-    return results
+    runs = (read_json(os.path.join(directory, name)) for name in sorted(os.listdir(directory)))
+    return [{name: run[name] for name in run if name != "training_loss"} for run in runs]
 
 
-def write(results: Results, document: str, table: str | None = None) -> None:
-    """Writes the tables of a Markdown document.
+def tables(runs: Sequence[dict[str, Any]]) -> dict[str, str]:
+    """Formats the rows, and how far "XLNet, K = 6" is ahead of rivals and without its parts."""
+    results = _by_row(runs)
+    rivals = {
+        ROWS[row]: itertools.product((row, equal_compute), ("span", "alone"))
+        for row, equal_compute in _RIVALS.items()
+    }
+    parts = {ROWS[row]: [(row, "span")] for row in _PARTS}
+    titles = [
+        f"{equal}, {reading}"
+        for equal in ("equal steps", "equal compute")
+        for reading in ("left to right", "context alone")
+    ]
+    found = {
+        "differences": _differences(results, titles, rivals),
+        "parts": _differences(results, ["left to right"], parts),
+    }
+    return {"rows": _rows(results)} | {name: table for name, table in found.items() if table}
 
-    Args:
-      results: finished runs by row.
-      document: path of the Markdown file.
-      table: if given, only this table is written, with the differences.
-    """
-    recipes = [f"{CONFIGS}/{row}.yaml" for row, runs in results.items() if runs]
-    if not table:
-        fill_table(document, "rows", _rows(results), recipes)
-    fill_table(document, table or "differences", _differences(results), recipes)
+
+def short_windows(runs: Sequence[dict[str, Any]]) -> dict[str, str]:
+    """Formats how far "XLNet, K = 6" is ahead without memory."""
+    lines = {ROWS["no_memory"]: [("no_memory", "heldout_loss")]}
+    return {"short_windows": _differences(_by_row(runs), ["own held-out loss"], lines)}
 
 
-def _metric(run: dict[str, Any], name: str) -> float:
-    of_run = {"heldout": "heldout_loss", "alone": "span_alone"}
-    return run[of_run[name]] if name in of_run else run["span_losses"][name]
+def _by_row(runs: Sequence[dict[str, Any]]) -> Results:
+    return {row: [run for run in runs if run["row"] == row] for row in ROWS}
 
 
 def _rows(results: Results) -> str:
     has_accuracy = any("finetuned" in run for runs in results.values() for run in runs)
-    more = ["accuracy after fine-tuning"] if has_accuracy else []
+    more = "CPU-seconds", *(["accuracy after fine-tuning"] if has_accuracy else [])
     lines = [["", "seeds", *_METRICS.values(), *more]]
     for row, title in ROWS.items():
         runs = results[row]
-        cells = [mean_and_spread([_metric(run, name) for run in runs]) for name in _METRICS]
+        cells = [mean_and_spread([run[name] for run in runs]) for name in _METRICS]
+        cells.append(mean_and_spread([run["cpu_seconds"] for run in runs], 0))
         if has_accuracy:
             cells.append(mean_and_spread([run.get("finetuned", np.nan) for run in runs]))
         if runs:
@@ -244,23 +262,30 @@ def _rows(results: Results) -> str:
     return markdown_table(lines)
 
 
-def _differences(results: Results) -> str:
-    """What other rows have more than "XLNet, K = 6".
+def _differences(
+    results: Results, titles: Sequence[str], lines: Mapping[str, Iterable[tuple[str, str]]]
+) -> str:
+    """What "XLNet, K = 6" is ahead of other rows by, in nats; empty if no other row has run.
 
-    A difference is significant if it exceeds two standard errors over seeds. Differences are paired
-    by seed, as runs with the same seed share targets and the initial values of common weights.
+    Differences are paired by seed, as runs with the same seed share targets and the initial values
+    of common weights.
+
+    Args:
+      results: finished runs.
+      titles: of the columns.
+      lines: {title: (row, metric) of each column}.
     """
-    lines = [["", "nats", "standard error", "significant"]]
-    for other, name, title in _COMPARED:
-        ours, theirs = (
-            {run["seed"]: _metric(run, name) for run in results[row]} for row in ("xlnet_k6", other)
-        )
-        values = np.array([theirs[seed] - ours[seed] for seed in ours if seed in theirs])
-        if len(values) >= 2:
-            mean, error = values.mean(), values.std(ddof=1) / np.sqrt(len(values))
-            verdict = "no" if abs(mean) <= 2 * error else ("better" if mean > 0 else "worse")
-            lines.append([title, f"{mean:+.3f}", f"{error:.3f}", verdict])
-    return markdown_table(lines)
+    found = [[_difference(results, *column) for column in columns] for columns in lines.values()]
+    cells = iter(with_verdicts([*itertools.chain(*found)]))
+    table = [[title, *itertools.islice(cells, len(titles))] for title in lines]
+    compared = [line for line in table if any(line[1:])]
+    return markdown_table([["XLNet, K = 6, against", *titles], *compared]) if compared else ""
+
+
+def _difference(results: Results, row: str, metric: str) -> Difference | None:
+    ours, theirs = ({run["seed"]: run[metric] for run in results[name]} for name in (_OURS, row))
+    values = [theirs[seed] - ours[seed] for seed in ours if seed in theirs]
+    return difference(np.mean(values), over_runs(values)) if values else None
 
 
 if __name__ == "__main__":

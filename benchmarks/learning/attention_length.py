@@ -20,7 +20,7 @@ import time
 import numpy as np
 
 from benchmarks.harness.command_line import flag
-from benchmarks.harness.tables import fill_table, markdown_table
+from benchmarks.harness.tables import fill_table, markdown_table, measured_with
 from benchmarks.learning.common import SET, TEXT, make_data, model_with, parse_experiment
 from official import xlnet
 
@@ -194,7 +194,7 @@ def write(rows: list[dict], document: str, num_tokens: int) -> None:
         for row in rows
     )
     table = f"{markdown_table([head, *cells])}\n\nThe document has {num_tokens} tokens."
-    fill_table(document, "attention_length", table, [CONFIG])
+    fill_table(document, "attention_length", table, measured_with(CONFIG))
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""What the experiments share: flags, data sets of a text, results that are kept, models."""
+"""Common parts of the experiments: flags, data sets of a text, saved results, models."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from benchmarks.harness.command_line import flag, parse, repeated, required
+from benchmarks.harness.tables import fill_table, measured_with
 from official import xlnet
 from official.xlnet.files.json_files import read_json, write_json
 from official.xlnet.tokenization.special_tokens import VOCAB_FILE
@@ -17,13 +18,16 @@ if TYPE_CHECKING:
 
 # Flags that several experiments have.
 TEXT = required("text, one paragraph per line, blank between documents")
-SEEDS = flag(3, "number of runs, one for each seed")
+SEEDS = flag(5, "number of runs, one for each seed")
 MINUTES = flag(float("inf"), "time after which no further run starts")
 SET = repeated("key=value: overrides a key")
 
 
 def parse_experiment(description: str | None, **flags: dict[str, Any]) -> argparse.Namespace:
     """Reads the command line of an experiment, and makes its output directory.
+
+    The directory is in that of `--output`, under the digest of the code: runs of other code are
+    neither resumed nor taken for finished.
 
     Args:
       description: docstring of the program.
@@ -32,9 +36,10 @@ def parse_experiment(description: str | None, **flags: dict[str, Any]) -> argpar
     given = parse(
         description,
         output=required("directory for data, models and results"),
-        document=flag(None, "Markdown file whose tables to write"),
+        document=flag(None, "Markdown file whose tables to write, and the JSON file beside it"),
         **flags,
     )
+    given.output = os.path.join(given.output, measured_with()[0].replace(" ", "-"))
     os.makedirs(given.output, exist_ok=True)
     return given
 
@@ -64,12 +69,36 @@ def make_data(
         prepare(inputs, vocab, config, os.path.join(output, name))
 
 
-def kept(path: str, run: Callable[[], Any]) -> Any:
-    """Returns the result of a run, from its file if it is finished, else by running it."""
+def kept(path: str, run: Callable[[], Any], *recipes: str) -> Any:
+    """Returns the result of a run, from its file if it is finished, else by running it.
+
+    Args:
+      path: JSON file of the result.
+      run: returns a dictionary, to which `measured` is added: digests of the recipes and the code.
+      *recipes: paths of its recipes.
+    """
     if not os.path.exists(path):
         os.makedirs(os.path.dirname(path), exist_ok=True)
-        write_json(path, run(), indent=None)
+        write_json(path, run() | {"measured": measured_with(*recipes)}, indent=None)
     return read_json(path)
+
+
+def publish(
+    document: str, name: str, runs: Sequence[Mapping[str, Any]], tables: Mapping[str, str]
+) -> None:
+    """Writes runs to the JSON file beside a document, and their tables into the document.
+
+    Args:
+      document: path of the Markdown file.
+      name: key of the runs in the JSON file.
+      runs: results of `kept`.
+      tables: {name of a table: Markdown text}.
+    """
+    path = os.path.splitext(document)[0] + ".json"
+    others = read_json(path) if os.path.exists(path) else {}
+    write_json(path, others | {name: runs}, indent=None)
+    for table, text in tables.items():
+        fill_table(document, table, text, (x for run in runs for x in run["measured"]))
 
 
 def accuracy(model: str, tables: Sequence[str], output: str, overrides: Sequence[str]) -> float:

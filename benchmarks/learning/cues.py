@@ -19,10 +19,12 @@ modeling reads it in one.
 from __future__ import annotations
 
 import functools
+import itertools
 import json
 import math
 import os
 import sys
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -30,8 +32,8 @@ import tensorflow as tf
 import tf_keras
 
 from benchmarks.harness.command_line import flag
-from benchmarks.harness.tables import fill_table, markdown_table, mean_and_spread
-from benchmarks.learning.common import SEEDS, kept, parse_experiment
+from benchmarks.harness.tables import markdown_table, mean_and_spread
+from benchmarks.learning.common import SEEDS, kept, parse_experiment, publish
 from official import xlnet
 from official.xlnet.tokenization.special_tokens import MASK_ID, NUM_SPECIAL
 
@@ -47,10 +49,13 @@ VOCAB = _MARKS + 2
 _BATCH_SIZE = 64
 _SETTINGS = {
     "model": {"vocab_size": VOCAB, "num_layers": 2, "d_model": 64, "num_heads": 4, "d_inner": 128}
-    | {"mem_len": 0, "dropout": 0.0, "dropatt": 0.0},
+    | {"mem_len": 0, "dropout": 0.0, "dropatt": 0.0}
+    | {"init_std": 0.1, "attention_init": "neighbors"},
     "data": {"seq_len": _SEQ_LEN, "reuse_len": 0, "num_predict": 6, "target_ratio": 4.0}
     | {"target_unit": "token", "max_span": 1, "bidirectional": False},
-    "training": {"batch_size": _BATCH_SIZE},
+    # As in configs/tiny.yaml: with AdamW and a usual start, XLNet needs more steps.
+    "training": {"batch_size": _BATCH_SIZE}
+    | {"optimizer": "muon", "muon_scale": 0.6, "learning_rate": 8e-3},
 }
 # {objective: title of its row}.
 ROWS = {"causal": "GPT", "denoising": "BERT", "permutation": "XLNet"}
@@ -128,7 +133,7 @@ def batch_of(rng: np.random.Generator, number: int, first: int) -> dict[str, tf.
     }
 
 
-def trained(kind: str, seed: int, steps: int) -> dict[str, float]:
+def trained(kind: str, seed: int, steps: int) -> dict[str, Any]:
     """Trains a network with an objective, and reads the patterns of windows that it has not seen.
 
     Args:
@@ -137,18 +142,15 @@ def trained(kind: str, seed: int, steps: int) -> dict[str, float]:
       steps: number of steps.
 
     Returns:
-      Mean negative log-likelihoods in nats: `left` and `right` of a token, `alone` and `chain` of
-      a pair; a causal model reads a pair by the chain rule only.
+      `objective`, `seed`, and mean negative log-likelihoods in nats: `left` and `right` of a token,
+      `alone` and `chain` of a pair; a causal model reads a pair by the chain rule only.
     """
     print(f"{kind}, seed {seed}", file=sys.stderr, flush=True)
     tf_keras.utils.set_random_seed(seed)
     rng = np.random.default_rng(seed)
-    # As in configs/tiny.yaml: with AdamW and a usual start, XLNet needs more steps.
-    learning = ["training.optimizer=muon", "training.muon_scale=0.6", "training.learning_rate=8e-3"]
-    start = ["model.init_std=0.1", "model.attention_init=neighbors"]
     length = [f"training.num_steps={steps}", f"training.warmup_steps={steps // 10}"]
     config = xlnet.XLNetConfig.from_dict(_SETTINGS).changed(
-        [f"objective.kind={kind}", f"training.seed={seed}", *learning, *start, *length]
+        [f"objective.kind={kind}", f"training.seed={seed}", *length]
     )
     model = xlnet.XLNetPretrainer(config)
     model.compile(xlnet.create_optimizer(config.training, config.model.num_layers))
@@ -157,7 +159,7 @@ def trained(kind: str, seed: int, steps: int) -> dict[str, float]:
     signature = {name: tf.TensorSpec(x.shape, x.dtype) for name, x in first.items()}
     data = tf.data.Dataset.from_generator(lambda: batches, output_signature=signature)
     model.fit(data, steps_per_epoch=steps, verbose=0)
-    return read(model, make_windows(rng, _NUM_TEST))
+    return {"objective": kind, "seed": seed} | read(model, make_windows(rng, _NUM_TEST))
 
 
 def read(model: xlnet.XLNetPretrainer, windows: Windows) -> dict[str, float]:
@@ -229,29 +231,28 @@ def _losses(model, inputs_BT, token_ids, positions_BP, order_BT=None) -> np.ndar
 def main() -> None:
     """Trains every objective with every seed, and writes the table."""
     flags = parse_experiment(__doc__, seeds=SEEDS, steps=flag(500, "training steps of each run"))
-    results: dict[str, list[dict[str, float]]] = {kind: [] for kind in ROWS}
-    for kind, found in results.items():
-        for seed in range(flags.seeds):
-            path = os.path.join(flags.output, f"{kind}-{seed}.json")
-            found.append(kept(path, functools.partial(trained, kind, seed, flags.steps)))
-    print(json.dumps(results))
+    runs = []
+    for kind, seed in itertools.product(ROWS, range(flags.seeds)):
+        path = os.path.join(flags.output, f"{kind}-{flags.steps}-{seed}.json")
+        runs.append(kept(path, functools.partial(trained, kind, seed, flags.steps)))
+    found = tables(runs)
+    print(found["cues"], file=sys.stderr)
     if flags.document:
-        fill_table(flags.document, "cues", table(results))
+        publish(flags.document, "cues", runs, found)
+    print(json.dumps(runs))
 
 
-def table(results: dict[str, list[dict[str, float]]]) -> str:
-    """The table of results: a row for each objective, and what is possible."""
+def tables(runs: Sequence[dict[str, Any]]) -> dict[str, str]:
+    """Formats a row for each objective, the lowest possible loss, and chance."""
     chance = math.log(KINDS)
-    lines = [["nats", *COLUMNS.values()]]
+    lines = [["nats", "seeds", *COLUMNS.values()]]
     for kind, title in ROWS.items():
-        cells = [
-            mean_and_spread([run[name] for run in results[kind] if name in run] or [math.nan])
-            for name in COLUMNS
-        ]
-        lines.append([title, *cells])
+        of_kind = [run for run in runs if run["objective"] == kind]
+        columns = ([run[name] for run in of_kind if name in run] or [math.nan] for name in COLUMNS)
+        lines.append([title, str(len(of_kind)), *map(mean_and_spread, columns)])
     one, two = f"{chance:.3f}", f"{2 * chance:.3f}"
-    lines += [["lowest", "0", "0", two, one], ["chance", one, one, two, two]]
-    return markdown_table(lines)
+    lines += [["lowest", "", "0", "0", two, one], ["chance", "", one, one, two, two]]
+    return {"cues": markdown_table(lines)}
 
 
 if __name__ == "__main__":

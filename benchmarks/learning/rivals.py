@@ -2,12 +2,13 @@
 
     python -m benchmarks.learning.rivals --text=FILE --data=DIR --output=DIR --document=rivals.md
 
-Rows are recipes in configs/ablation: BERT, RoBERTa's setting and XLNet, each with its own network
-and initial scale. Each is pre-trained on the same text for the same number of tokens. The first
-seed tries every one of `--rates`; the one with the lowest loss of held-out spans is kept for the
-other seeds. The page compares what can be: the likelihood of the same held-out tokens and spans,
-and accuracy after fine-tuning on tables with the same settings, beside a bag of words. Finished
-runs are not repeated; pre-training that was not begun within `--minutes` is left out.
+Rows are recipes in configs/ablation: BERT, RoBERTa's setting, whole words, and XLNet with and
+without memory, each with its own network and initial scale. Each is pre-trained on the same text
+with the same compute. The first seed tries every one of `--rates`; the other seeds have the one
+with the lowest loss of the row's own objective on the first half of the held-out windows. The page
+compares, on the second half, the likelihood of the same tokens and spans, and accuracy after
+fine-tuning on tables with the same settings, beside a bag of words. Finished runs are not repeated;
+pre-training that was not begun within `--minutes` is left out.
 """
 
 from __future__ import annotations
@@ -18,15 +19,26 @@ import json
 import os
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
 from benchmarks.harness.command_line import flag, required
-from benchmarks.harness.tables import fill_table, markdown_table, mean_and_spread
+from benchmarks.harness.tables import markdown_table, mean_and_spread
+from benchmarks.harness.verdicts import Difference, difference, over_runs, with_verdicts
 from benchmarks.learning import ablation
-from benchmarks.learning.common import MINUTES, SET, TEXT, accuracy, kept, parse_experiment
+from benchmarks.learning.common import (
+    MINUTES,
+    SEEDS,
+    SET,
+    TEXT,
+    accuracy,
+    kept,
+    model_with,
+    parse_experiment,
+    publish,
+)
 from official import xlnet
 from official.xlnet.files.json_files import write_json
 from official.xlnet.tasks.reports import PREDICTIONS_FILE
@@ -34,13 +46,19 @@ from official.xlnet.tasks.reports import PREDICTIONS_FILE
 # As published. The recipes have XLNet's initial scale, so that rows of the ablation differ less.
 _BERT = ("model.init_std=0.02",)
 _OURS = "xlnet_k6"
-ROWS: dict[str, tuple[str, tuple[str, ...]]] = {
-    "bert": ("BERT", _BERT),
-    "roberta": ("BERT, RoBERTa's setting", _BERT),
-    _OURS: ("XLNet, K = 6", ()),
+_WHOLE_WORDS = ("target_unit=word", "max_span=0")
+# {row: (title, recipe, how many steps take the compute of one of XLNet, `key=value` overrides)}. On
+# one core, a step of BERT takes 68 ms, of XLNet without memory 66 ms and of XLNet 96 ms.
+ROWS: dict[str, tuple[str, str, float, tuple[str, ...]]] = {
+    "bert": ("BERT", "bert", 1.43, _BERT),
+    "roberta": ("BERT, RoBERTa's setting", "roberta", 1.43, _BERT),
+    "whole_words": ("BERT, whole words", "roberta", 1.43, (*_BERT, *_WHOLE_WORDS)),
+    "no_memory": ("XLNet without memory", "no_memory", 1.45, ()),
+    _OURS: ("XLNet, K = 6", "xlnet_k6", 1.0, ()),
 }
 _ALL = "all"
 _BASELINES = {"bag_of_words": "bag of words", "majority": "most frequent label"}
+_TITLES = {row: title for row, (title, *_) in ROWS.items()} | _BASELINES
 _LIKELIHOODS = ("token", "span, left to right", "span, context alone")
 _WARMUP = 10  # One step in so many.
 _FINETUNING = [
@@ -55,8 +73,8 @@ class Run:
     """A row, and what it is trained with.
 
     Attributes:
-      row: name of a recipe in configs/ablation.
-      steps: number of steps.
+      row: a key of `ROWS`.
+      steps: number of steps of XLNet with the same compute.
       rate: peak learning rate.
       seed: random seed.
     """
@@ -74,12 +92,14 @@ class Run:
     @property
     def settings(self) -> list[str]:
         """`key=value` overrides of the recipe."""
-        steps = f"num_steps={self.steps}", f"warmup_steps={self.steps // _WARMUP}"
-        return [*ROWS[self.row][1], f"learning_rate={self.rate:g}", *steps]
+        _, _, factor, overrides = ROWS[self.row]
+        number = round(factor * self.steps)
+        steps = f"num_steps={number}", f"warmup_steps={number // _WARMUP}"
+        return [*overrides, f"learning_rate={self.rate:g}", *steps]
 
 
-# Results of runs. `windows` are {likelihood: of each held-out window}, in nats; `correct` is
-# {task: whether the prediction for each example of dev is right}.
+# Results of runs. `own_loss` selects the learning rate; `windows` are {likelihood: of each reported
+# window}, in nats; `correct` is {task: whether the prediction for each example of dev is right}.
 Results = dict[Run, dict[str, Any]]
 Baselines = dict[str, dict[str, float]]  # {task: {baseline: accuracy}}.
 
@@ -91,9 +111,9 @@ def main() -> None:
         data=required("directory with TASK/{train,dev}.tsv"),
         tasks=flag(["sst2", "cr", "mr", "mpqa", "rte"], "tasks to fine-tune on"),
         rows=flag(list(ROWS), "rows to train, by file name"),
-        steps=flag(6000, "number of steps"),
+        steps=flag(6000, "number of steps of XLNet"),
         rates=flag(["1e-3", "3e-3", "6e-3"], "learning rates to try"),
-        seeds=flag(2, "number of runs of each row at its best rate"),
+        seeds=SEEDS,
         minutes=MINUTES,
         set=SET,
     )
@@ -113,17 +133,17 @@ def main() -> None:
     compared = {run: found for run, found in results.items() if run.rate == best[run.row].rate}
     baselines: Baselines = {}
     for task, (run, found) in itertools.product(flags.tasks, compared.items()):
-        tables = [os.path.join(flags.data, task, f"{part}.tsv") for part in ("train", "dev")]
-        model_dir = finetuned(run, task, tables, flags.output)
+        parts = [os.path.join(flags.data, task, f"{part}.tsv") for part in ("train", "dev")]
+        model_dir = finetuned(run, task, parts, flags.output)
         found.setdefault("correct", {})[task] = _correct(model_dir)
         if task not in baselines:
-            baselines[task] = baselines_of(model_dir, *tables)
-    recipes = [f"{ablation.CONFIGS}/{row}.yaml" for row in flags.rows]
-    for name, table in tables_of(compared, baselines).items():
-        print(table, file=sys.stderr)
-        if flags.document:
-            fill_table(flags.document, name, table, recipes)
-    print(json.dumps({run.name: found["span_losses"]["span"] for run, found in results.items()}))
+            baselines[task] = baselines_of(model_dir, *parts)
+    rows = summary(compared, baselines)
+    found = tables(rows)
+    print(*found.values(), sep="\n\n", file=sys.stderr)
+    if flags.document:
+        publish(flags.document, "rivals", rows, found)
+    print(json.dumps({run.name: found["own_loss"] for run, found in results.items()}))
 
 
 def trained(run: Run, output: str, overrides: list[str]) -> dict[str, Any]:
@@ -135,25 +155,45 @@ def trained(run: Run, output: str, overrides: list[str]) -> dict[str, Any]:
       overrides: `key=value` overrides.
 
     Returns:
-      The results of `ablation.trained`, and `windows`, the negative log-likelihoods, in nats, of
-      one token of each held-out window given all others, and of its span in both readings.
+      The results of `ablation.trained`; `own_loss`, the loss of the model's own objective on the
+      first half of the held-out windows of each lane; and `windows`, the negative log-likelihoods,
+      in nats, of one token of each window of the second half given all others, and of its span in
+      both readings.
     """
     path = _results_of(run, output)
     model_dir = os.path.join(output, "models", run.name)
-    settings = [*run.settings, *overrides]
-    result = kept(path, lambda: ablation.trained(run.row, run.seed, output, settings, model_dir))
+    settings, recipe = [*run.settings, *overrides], ROWS[run.row][1]
+    result = kept(
+        path,
+        lambda: ablation.trained(recipe, run.seed, output, settings, model_dir),
+        ablation.recipe_of(recipe),
+    )
     if "windows" not in result:
         from benchmarks.learning.span_likelihood import READINGS, choose_token
 
         data = os.path.join(output, "forward")
+        result["own_loss"] = _own_loss(model_dir, data)
         token = ablation.spans_of(model_dir, data, choose_token)[READINGS[0]]
         losses = (token, *ablation.spans_of(model_dir, data).values())
+        halves = (loss[-(-len(loss) // 2) :] for loss in losses)
         result["windows"] = {
             name: np.nansum(loss[~np.isnan(loss[:, 0])], axis=1).tolist()
-            for name, loss in zip(_LIKELIHOODS, losses, strict=True)
+            for name, loss in zip(_LIKELIHOODS, halves, strict=True)
         }
         write_json(path, result, indent=None)
     return result
+
+
+def _own_loss(model_dir: str, data_dir: str) -> float:
+    """Loss of the model's own objective on the first half of the held-out windows of each lane."""
+    from official.xlnet.data.pretraining_dataset import Records
+
+    size = Records(data_dir).largest_batch("heldout", 64)
+    batches = xlnet.pretraining_dataset(data_dir, size, "heldout", epochs=1)
+    first_half = batches.take(sum(1 for _ in batches) // 2)
+    model = model_with(model_dir, batch_size=size)
+    model.compile(jit_compile=model.config.training.jit_compile)
+    return float(model.evaluate(first_half, verbose=0, return_dict=True)["loss"])
 
 
 def _results_of(run: Run, output: str) -> str:
@@ -162,13 +202,9 @@ def _results_of(run: Run, output: str) -> str:
 
 def best_of(results: Results) -> dict[str, Run]:
     """The run of each row with the best rate."""
-    rows: dict[str, list[Run]] = {}
-    for run in results:
-        rows.setdefault(run.row, []).append(run)
-    return {
-        row: min(runs, key=lambda run: results[run]["span_losses"]["span"])
-        for row, runs in rows.items()
-    }
+    by_loss = sorted(results, key=lambda run: results[run]["own_loss"], reverse=True)
+    best = {run.row: run for run in by_loss}
+    return {row: best[row] for row in ROWS if row in best}
 
 
 def finetuned(run: Run, task: str, tables: list[str], output: str) -> str:
@@ -226,61 +262,72 @@ def measures_of(runs: Sequence[dict[str, Any]], tasks: Sequence[str]) -> dict[st
     return nats | shares | {_ALL: np.concatenate([*shares.values()], axis=1)}
 
 
-def tables_of(results: Results, baselines: Baselines) -> dict[str, str]:
-    """Formats the tables of the page as Markdown.
+def summary(results: Results, baselines: Baselines) -> list[dict[str, Any]]:
+    """Returns what the page shows and stores of each row and baseline.
 
-    `rivals` and `accuracy` have means and standard deviations over seeds. `differences` has what
-    XLNet is ahead by, with a standard error that counts windows or examples, the same of both, and
-    seeds; those of a bag of words are not the same, as only its accuracy is known.
+    Differences are what XLNet is ahead by. Their error counts windows or examples, the same of
+    both, and seeds; examples of a bag of words are not the same, as only its accuracy is known.
 
     Args:
       results: the results of the runs of each row at its best rate.
       baselines: see `baselines_of`.
     """
     tasks = list(baselines)
-    rivals = [["", "rate", "seeds", "training loss", *_LIKELIHOODS]]
-    accuracies = [["", *tasks, _ALL]]
-    rows = {}
-    for row in dict.fromkeys(run.row for run in results):
-        title, runs = ROWS[row][0], {run: got for run, got in results.items() if run.row == row}
-        rows[row] = measures = measures_of(list(runs.values()), tasks)
-        losses = mean_and_spread([_training_loss(run) for run in runs.values()], 2)
-        shown = [mean_and_spread(measures[name].mean(axis=1)) for name in _LIKELIHOODS]
-        rivals.append([title, f"{next(iter(runs)).rate:g}", str(len(runs)), losses, *shown])
-        shown = [mean_and_spread(measures[name].mean(axis=1), 1) for name in (*tasks, _ALL)]
-        accuracies.append([title, *shown])
+    rows = {row: [run for run in results if run.row == row] for row in best_of(results)}
+    measures = {row: measures_of([results[run] for run in rows[row]], tasks) for row in rows}
+    ours = measures.get(_OURS)
+    sizes = [measures[next(iter(rows))][task].shape[1] for task in tasks]
+    entries: list[dict[str, Any]] = [
+        {
+            "row": row,
+            "rate": runs[0].rate,
+            "means": {name: x.mean(axis=1).tolist() for name, x in measures[row].items()},
+            "differences": _ahead(ours, measures[row]) if ours and row != _OURS else {},
+            "measured": results[runs[0]]["measured"],
+        }
+        for row, runs in rows.items()
+    ]
+    for name in _BASELINES:
+        shares = [100 * baselines[task][name] for task in tasks]
+        mean = float(np.average(shares, weights=sizes))
+        error = mean * (100 - mean) / sum(sizes), sum(sizes) - 1
+        ahead = {_ALL: _difference(ours[_ALL] - mean, error)} if ours else {}
+        means = {task: [share] for task, share in zip((*tasks, _ALL), (*shares, mean), strict=True)}
+        entries.append({"row": name, "means": means, "differences": ahead, "measured": []})
+    return entries
+
+
+def _ahead(ours: Mapping[str, np.ndarray], theirs: Mapping[str, np.ndarray]) -> dict:
+    """What XLNet is ahead by: lower losses, higher accuracy."""
+    losses = {name: _difference(theirs[name] - ours[name]) for name in _LIKELIHOODS}
+    return losses | {_ALL: _difference(ours[_ALL] - theirs[_ALL])}
+
+
+def tables(rows: Sequence[dict[str, Any]]) -> dict[str, str]:
+    """Formats a `summary`: means and standard deviations over seeds, and differences."""
+    tasks = [name for name in rows[0]["means"] if name not in _LIKELIHOODS]
+    compared = (*_LIKELIHOODS, _ALL)
+    rivals = [["", "rate", "seeds", *_LIKELIHOODS]]
+    accuracies = [["", *tasks]]
     differences = [["XLNet against", *_LIKELIHOODS, f"{_ALL}, %"]]
-    ours = rows.get(_OURS, {})
-    for row in [row for row in rows if ours and row != _OURS]:
-        ahead = [_verdict(rows[row][name] - ours[name]) for name in _LIKELIHOODS]
-        differences.append([ROWS[row][0], *ahead, _verdict(ours[_ALL] - rows[row][_ALL], 1)])
-    numbers = [measures[task].shape[1] for task in tasks]
-    for name, title in _BASELINES.items():
-        of_tasks = [100 * baselines[task][name] for task in tasks]
-        mean = np.average(of_tasks, weights=numbers)
-        accuracies.append([title, *(f"{share:.1f}" for share in (*of_tasks, mean))])
-        if ours:
-            error = np.sqrt(mean * (100 - mean) / sum(numbers))
-            differences.append([title, "", "", "", _verdict(ours[_ALL] - mean, 1, error)])
+    found = [row["differences"].get(name) for row in rows for name in compared]
+    cells = iter(with_verdicts([values and Difference(*values) for values in found], 2))
+    for row in rows:
+        title, means = _TITLES[row["row"]], row["means"]
+        ahead = [*itertools.islice(cells, len(compared))]
+        differences += [[title, *ahead]] if any(ahead) else []
+        accuracies.append([title, *(mean_and_spread(means[task], 1) for task in tasks)])
+        if "rate" in row:
+            shown = [mean_and_spread(means[name]) for name in _LIKELIHOODS]
+            rivals.append([title, f"{row['rate']:g}", str(len(means[_ALL])), *shown])
     tables = {"rivals": rivals, "accuracy": accuracies, "differences": differences}
     return {name: markdown_table(lines) for name, lines in tables.items()}
 
 
-def _verdict(values: np.ndarray, digits: int = 3, other_error: float = 0.0) -> str:
-    """Mean and standard error of [S, E], of seeds and items; in words from two errors on."""
-    mean, (seeds, items) = values.mean(), values.shape
-    variance = other_error**2 + values.mean(axis=0).var(ddof=1) / items
-    if seeds > 1:
-        variance += values.mean(axis=1).var(ddof=1) / seeds
-    error = np.sqrt(variance)
-    word = "no difference" if abs(mean) <= 2 * error else "ahead" if mean > 0 else "behind"
-    return f"{mean:+.{digits}f} ± {error:.{digits}f}, {word}"
-
-
-def _training_loss(result: dict[str, Any]) -> float:
-    """Mean over the last twentieth of the run."""
-    losses = result["training_loss"]
-    return float(np.mean(losses[-max(1, len(losses) // 20) :]))
+def _difference(values: np.ndarray, *others: tuple[float, int]) -> Difference:
+    """Mean difference [S, E] of seeds and items; both, and other sources, have an error."""
+    sources = over_runs(values.mean(axis=1)), over_runs(values.mean(axis=0)), *others
+    return difference(float(values.mean()), *sources)
 
 
 if __name__ == "__main__":

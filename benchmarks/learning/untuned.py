@@ -12,6 +12,7 @@ the command is run again.
 from __future__ import annotations
 
 import argparse
+import functools
 import itertools
 import json
 import os
@@ -21,7 +22,7 @@ from typing import Any
 
 from benchmarks.harness.command_line import flag, repeated, required
 from benchmarks.harness.tables import fill_table, markdown_table
-from benchmarks.learning.common import SET, parse_experiment
+from benchmarks.learning.common import SET, kept, parse_experiment
 from official import xlnet
 
 SENTENCES = ("task.max_length=64", "task.num_buckets=2")
@@ -64,12 +65,7 @@ def main() -> None:
 
 
 def _results(flags: argparse.Namespace) -> Iterator[Result]:
-    """Results of all runs, those of finished ones from the file."""
-    path = os.path.join(flags.output, "results.jsonl")
-    finished = {}
-    if os.path.exists(path):
-        with open(path, encoding="utf-8") as file:
-            finished = {_key(result): result for result in map(json.loads, file)}
+    """Results of all runs, those of finished ones from their files."""
     rates = (
         f"training.learning_rate={rate}"
         for rate in (_RATES if flags.rates is None else flags.rates)
@@ -77,31 +73,23 @@ def _results(flags: argparse.Namespace) -> Iterator[Result]:
     settings = ["", *rates, *flags.trial]
     for model, name, changes in itertools.product(flags.model, flags.sets or _DATA_SETS, settings):
         run = {"model": os.path.basename(model.rstrip("/")), "set": name, "changes": changes}
-        run["settings"] = flags.set
-        if _key(run) not in finished:
-            run |= {"is_trial": changes in flags.trial, "default": not changes}
-            finished[_key(run)] = run | _finetune(flags, model, run)
-            with open(path, "a", encoding="utf-8") as file:
-                file.write(json.dumps(finished[_key(run)]) + "\n")
-        yield finished[_key(run)]
+        parts = [run["model"], name, changes or "default", *flags.set]
+        output = os.path.join(flags.output, "-".join(parts).replace(" ", "-"))
+        run |= {"is_trial": changes in flags.trial, "default": not changes}
+        yield kept(f"{output}.json", functools.partial(_finetuned, flags, model, run, output))
 
 
-def _key(run: Result) -> tuple:
-    return run["model"], run["set"], run["changes"], *run.get("settings", ())
-
-
-def _finetune(flags: argparse.Namespace, model: str, run: Result) -> Result:
+def _finetuned(flags: argparse.Namespace, model: str, run: Result, output: str) -> Result:
     """Fine-tunes with the defaults, except the `key=value` of `changes`."""
     import tf_keras
 
-    parts = [run["model"], run["set"], run["changes"] or "default", *flags.set]
-    output = os.path.join(flags.output, "-".join(parts).replace(" ", "-"))
     train, dev = (os.path.join(flags.data, run["set"], f"{part}.tsv") for part in ("train", "dev"))
     overrides = [*_DATA_SETS[run["set"]], *flags.set, *run["changes"].split()]
     tf_keras.backend.clear_session()
     metrics = xlnet.finetune(model, train, dev, output, set=overrides)
     config = xlnet.load_config(output)
     return {
+        **run,
         **{key: metrics[key] for key in _KEPT},
         "learning_rate": config.training.learning_rate,
         "parameters": config.model.num_parameters,

@@ -42,15 +42,15 @@ class Picture:
     draw: Callable[[Any], bytes]
 
 
-def table(page: str, marker: str) -> Callable[[pathlib.Path], list[list[str]]]:
-    """Reads the first table behind a comment of a page: cells by row, head first."""
+def table(page: str, *markers: str) -> Callable[[pathlib.Path], list[list[str]]]:
+    """Reads the first table behind each comment of a page: cells by row, the first head first."""
 
     def read(docs: pathlib.Path) -> list[list[str]]:
-        text = (docs / page).read_text(encoding="utf-8").partition(f"<!-- {marker} -->")[2]
-        found = re.search(r"(?:^\|.*\n)+", text, re.MULTILINE)
-        lines = found[0].splitlines() if found else ["", ""]
-        rows = [[cell.strip() for cell in line.strip("|").split("|")] for line in lines]
-        return [rows[0], *rows[2:]]
+        text = (docs / page).read_text(encoding="utf-8")
+        behind = (text.partition(f"<!-- {marker} -->")[2] for marker in markers)
+        tables = [re.findall(r"(?:^\|.*\n)+", x, re.MULTILINE)[0].splitlines() for x in behind]
+        lines = [tables[0][0], *(line for found in tables for line in found[2:])]
+        return [[cell.strip() for cell in line.strip("|").split("|")] for line in lines]
 
     return read
 
@@ -85,7 +85,9 @@ def _windows(concepts: dict[str, Any]) -> dict[str, Any]:
 
 _WINDOWS = tree("concepts.json", _windows)
 PICTURES = {
-    "ablation": Picture(table("ablation.md", "table: rows"), result_figures.ablation),
+    "ablation": Picture(
+        table("ablation.md", "table: rows", "table: earlier_rows"), result_figures.ablation
+    ),
     "accelerators": Picture(tree("accelerators.json", _pretraining), result_figures.accelerators),
     "attention": Picture(
         tree("concepts.json", concept_figures.with_patterns), concept_figures.attention

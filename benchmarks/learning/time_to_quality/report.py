@@ -72,16 +72,13 @@ def table(rows: list[Row]) -> str:
 
 def _by_text(rows: list[Row]) -> dict[tuple[str, str], list[Row]]:
     """{(recipe, text): its rows}."""
-    found: dict[tuple[str, str], list[Row]] = {}
-    for row in rows:
-        found.setdefault((row["recipe"], row["text"]), []).append(row)
-    return found
+    names = dict.fromkeys((row["recipe"], row["text"]) for row in rows)
+    return {name: [row for row in rows if (row["recipe"], row["text"]) == name] for name in names}
 
 
 def _changes(row: dict[str, Any]) -> list[str]:
     """`key=value` of each setting in which a run of ours differs from today's recipe."""
-    today = _today(row["recipe"])
-    settings = sorted(row["settings"].items())
+    today, settings = _today(row["recipe"]), sorted(row["settings"].items())
     return [f"{key}={value}" for key, value in settings if value != today.get(key)]
 
 

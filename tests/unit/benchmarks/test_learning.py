@@ -3,16 +3,22 @@
 import itertools
 import json
 import pathlib
+import re
 import shutil
 import sys
+import types
 
 import numpy as np
 import pytest
 import tensorflow as tf
 import yaml
 
-from benchmarks.harness.tables import fill_table, read_rows
-from benchmarks.learning import ablation, cues, few_labels, rivals, untuned
+from benchmarks.harness import verdicts
+from benchmarks.harness.tables import fill_table, measured_with, read_rows
+from benchmarks.harness.verdicts import Difference, difference, over_runs
+from benchmarks.learning import __main__ as memory
+from benchmarks.learning import ablation, cues, few_labels, rivals, stale, untuned
+from benchmarks.learning.common import kept, publish
 from benchmarks.learning.span_likelihood import (
     MAX_TOKENS,
     _losses_and_memory,
@@ -27,6 +33,13 @@ from official.xlnet.modeling.objectives import create_objective
 from official.xlnet.tokenization.special_tokens import MASK_ID, SEP_ID
 from tests.helpers.documents import ROOT
 from tests.helpers.tiny import MEMORY, random_windows, randomize, tiny_config
+
+# (page, key in its JSON file, its tables).
+STORED = [
+    ("ablation", "rows", ablation.tables),
+    ("learning", "memory", memory.tables),
+]
+VERDICT = r"([+-][\d.]+) ± ([\d.]+), (ahead|behind|no difference)"
 
 
 def test_spans_are_whole_words_and_tokens_any_that_can_be_targets():
@@ -82,25 +95,72 @@ def test_span_losses_by_hand(kind):
             np.testing.assert_allclose(both[reading, row, place], wanted, atol=1e-4)
 
 
+def test_verdicts_by_hand():
+    """Quantiles of Student's t, whose level Holm's correction divides among the cells."""
+    seeds = [1.0, 1.1, 1.2]  # t = 19 of two degrees: p = 0.0027.
+    sure = difference(1.1, over_runs(seeds))
+    np.testing.assert_allclose(sure, (1.1, 0.1 / np.sqrt(3), 2))
+    np.testing.assert_allclose(difference(0.0, (0.01, 3), (0.03, 3)), (0.0, 0.2, 4.8))
+    two_errors = Difference(-0.4, 0.1, 2)  # p = 0.057.
+    assert verdicts.with_verdicts([sure, two_errors, None, Difference(0.5, 0.0, 0)], 1) == [
+        *("+1.1 ± 0.1, ahead", "-0.4 ± 0.1, no difference", "", "+0.5, one run")
+    ]
+    doubtful = Difference(-0.31, 0.1, 10)  # p = 0.011: enough alone and beside four, not five.
+    for number, word in ((1, "behind"), (4, "behind"), (5, "no difference")):
+        others = [Difference(0.0, 0.1, 10 + n) for n in range(number - 1)]
+        assert verdicts.with_verdicts([*others, doubtful])[-1] == f"-0.310 ± 0.100, {word}"
+    steps = [Difference(0.1, 0.1 / t, 10) for t in (3.1, 3.2, 2.6)]  # p = 0.011, 0.009, 0.026.
+    assert all(cell.endswith("ahead") for cell in verdicts.with_verdicts(steps))
+
+
+@pytest.mark.parametrize(("page", "name", "tables"), STORED)
+def test_tables_and_verdicts_are_those_of_the_stored_runs(page, name, tables):
+    text = (ROOT / f"docs/{page}.md").read_text(encoding="utf-8")
+    runs = json.loads((ROOT / f"docs/{page}.json").read_text(encoding="utf-8"))[name]
+    measured = ", ".join(sorted({x for run in runs for x in run["measured"]}))
+    for title, table in tables(runs).items():
+        assert f"<!-- table: {title} -->\n{table}\n<!-- end: {measured} -->" in text
+
+
+@pytest.mark.parametrize("name", ["parts", "short_windows"])
+def test_verdicts_are_those_of_stored_means_and_errors(name):
+    """Of these tables, runs are not on file until they are measured again."""
+    stored = json.loads((ROOT / "docs/ablation.json").read_text(encoding="utf-8"))
+    text = (ROOT / "docs/ablation.md").read_text(encoding="utf-8")
+    table = text.partition(f"<!-- table: {name} -->")[2].partition("<!-- end")[0]
+    rows = re.findall(rf"\| (\d) \| {VERDICT} \|", table)
+    assert bool(rows) != (name in stored | ablation.tables(stored["rows"]))
+    found = [Difference(float(mean), float(error), int(n) - 1) for n, mean, error, _ in rows]
+    words = [cell.rpartition(", ")[2] for cell in verdicts.with_verdicts(found)]
+    assert words == [word for *_, word in rows]
+
+
 def test_the_ablation_compares_means_over_seeds(tmp_path):
     losses = np.array([[1.0, 2.0, 3.0], [5.0, 3.0, np.nan], [np.nan, np.nan, np.nan]])
     means = {"spans": 2, "span": 7.0, "token": 2.8, "first": 3.0, "later": pytest.approx(8 / 3)}
     assert ablation.mean_by_place(losses) == means
-    (tmp_path / "runs").mkdir()
     spans = {"xlnet_k6": (5.0, 5.1, 5.2), "dae_transformer_xl": (6.0, 6.2, 6.1), "bert": (5.0,) * 3}
     for row, values in spans.items():
         for seed, span in enumerate(values):
-            result = {"row": row, "seed": seed, "heldout_loss": 5.0 + seed, "span_alone": 9.0}
-            result |= {"span_losses": means | {"span": span, "later": 1.0}}
-            (tmp_path / "runs" / f"{row}-{seed}.json").write_text(json.dumps(result, default=float))
+            result = {"row": row, "seed": seed, "heldout_loss": 5.0, "alone": 9.0 + span}
+            result |= means | {"span": span, "later": 1.0, "training_loss": [7.0]}
+            result |= {"cpu_seconds": 80.0}
+            path = str(tmp_path / "runs" / f"{row}-{seed}.json")
+            assert kept(path, lambda found=result: found, "configs/tiny.yaml")["seed"] == seed
+            assert kept(path, lambda: {"seed": "again"})["seed"] == seed
     page = shutil.copy(ROOT / "docs/ablation.md", tmp_path / "page.md")
-    results = ablation.read_results(str(tmp_path))
-    ablation.write(results, str(page))
+    runs = ablation.read_results(str(tmp_path))
+    publish(str(page), "rows", runs, ablation.tables(runs))
+    publish(str(page), "short_windows", runs[:1], {})
+    stored = json.loads((tmp_path / "page.json").read_text())
+    assert set(stored) == {"rows", "short_windows"} and len(stored["rows"]) == 9
+    assert "training_loss" not in stored["rows"][0]
     text = page.read_text()
     for line in (
         "| XLNet, K = 6 | 3 | 5.100 ± 0.100 |",
-        "of the same spans | +1.000 | 0.058 | better |",
-        "vs. BERT | -0.100 | 0.058 | no |",
+        "| DAE + Transformer-XL | +1.000 ± 0.058, ahead | +1.000 ± 0.058, ahead |  |  |",
+        "| BERT | -0.100 ± 0.058, no difference |",
+        f"<!-- end: {', '.join(measured_with('configs/tiny.yaml'))} -->",
     ):
         assert line in text
     with pytest.raises(ValueError, match="expected one place"):
@@ -112,12 +172,13 @@ def test_the_first_seed_tries_every_rate_and_the_others_its_best(tmp_path, monke
 
     def train(row, seed, output, settings, model_dir):
         run = pathlib.Path(model_dir).name
-        trained.append(run)
-        span = {"bert-20-0.001-0": 3.0, "xlnet_k6-20-0.003-0": 4.0}.get(run, 5.0)
+        trained.append((run, row, next(x for x in settings if x.startswith("num_steps"))))
         shift = seed if row == "bert" else 2.0
         windows = {name: [1.0 + shift, 4.0 + shift] for name in rivals._LIKELIHOODS}
-        result = {"training_loss": [9.0] * 19 + [4.0], "windows": windows}
-        return result | {"span_losses": {"span": span}}
+        # The spans that are reported do not select.
+        result = {"windows": windows}
+        own = {"bert-20-0.001-0": 3.0, "xlnet_k6-20-0.003-0": 4.0}.get(run, 5.0)
+        return result | {"own_loss": own, "span": -own}
 
     def accuracy(model, tables, output, overrides):
         finetuned.append(pathlib.Path(model).name)
@@ -138,17 +199,22 @@ def test_the_first_seed_tries_every_rate_and_the_others_its_best(tmp_path, monke
     monkeypatch.setattr(sys, "argv", command)
     rivals.main()
     tried = [f"{row}-20-{rate}-0" for row in ("bert", "xlnet_k6") for rate in (0.001, 0.003)]
-    assert trained == [*tried, "bert-20-0.001-1", "xlnet_k6-20-0.003-1"]
+    names = [name for name, *_ in trained]
+    assert names == [*tried, "bert-20-0.001-1", "xlnet_k6-20-0.003-1"]
+    assert {x[1:] for x in trained} == {("bert", "num_steps=29"), ("xlnet_k6", "num_steps=20")}
     best = ["bert-20-0.001-0", "xlnet_k6-20-0.003-0", "bert-20-0.001-1", "xlnet_k6-20-0.003-1"]
     assert finetuned == best
     text = page.read_text()
+    # Errors of seeds −2 and −1; every window is the same, so the degrees are those of seeds: one.
     for line in (
-        "| BERT | 0.001 | 2 | 4.00 ± 0.00 | 3.000 ± 0.707 | 3.000 ± 0.707 | 3.000 ± 0.707 |",
+        "| BERT | 0.001 | 2 | 3.000 ± 0.707 | 3.000 ± 0.707 | 3.000 ± 0.707 |",
         "| XLNet, K = 6 | 75.0 ± 0.0 | 75.0 ± 0.0 |",
         "| bag of words | 80.0 | 80.0 |",
-        "| BERT | -1.500 ± 0.500, behind | -1.500",  # Seeds −2 and −1, every window the same.
+        "| BERT | -1.50 ± 0.50, no difference | -1.50",
     ):
         assert line in text
+    [bert, ours, *_] = json.loads((tmp_path / "page.json").read_text())["rivals"]
+    assert bert["differences"]["token"] == [-1.5, 0.5, 1.0] and ours["differences"] == {}
     first = capsys.readouterr()
     # Without time, what is finished is read, and nothing else begun.
     monkeypatch.setattr(sys, "argv", [*command, "--seeds=3", "--minutes=1e-9"])
@@ -158,15 +224,70 @@ def test_the_first_seed_tries_every_rate_and_the_others_its_best(tmp_path, monke
     monkeypatch.setattr(sys, "argv", [*command, "--rows=bert"])
     rivals.main()  # Without XLNet there is nothing to compare it with.
     assert "| bag of words | 80.0 | 80.0 |" in page.read_text()
-    assert "behind" not in page.read_text().partition("table: differences")[2].partition("end")[0]
+    assert "±" not in page.read_text().partition("table: differences")[2].partition("end")[0]
+
+
+def test_rates_are_selected_on_windows_that_are_not_reported(tmp_path, monkeypatch):
+    """The own loss is of the first half of each lane's windows, likelihoods of the second."""
+    losses, taken = np.arange(14.0).reshape(7, 2), []
+    losses[5, 0] = np.nan
+    monkeypatch.setattr(ablation, "trained", lambda *_: {})
+    monkeypatch.setattr(
+        ablation, "spans_of", lambda *_: {"left to right": losses, "context alone": losses + 1}
+    )
+
+    class Model:
+        config = tiny_config()
+
+        def compile(self, jit_compile):
+            pass
+
+        def evaluate(self, batches, **options):
+            taken.extend(int(x) for x in batches)
+            return {"loss": 2.5}
+
+    monkeypatch.setattr(rivals, "model_with", lambda *_, **__: Model())
+    windows = tf.data.Dataset.range(7)
+    monkeypatch.setattr(rivals.xlnet, "pretraining_dataset", lambda *_, **__: windows)
+    monkeypatch.setattr(
+        "official.xlnet.data.pretraining_dataset.Records",
+        lambda path: types.SimpleNamespace(largest_batch=lambda *_: 1),
+    )
+    found = rivals.trained(rivals.Run("bert", 20, 1e-3, 0), str(tmp_path), [])
+    assert taken == [0, 1, 2] and found["own_loss"] == 2.5
+    assert found["windows"]["token"] == [17.0, 25.0]  # Windows 4 and 6: 8 + 9, 12 + 13.
 
 
 def test_a_difference_counts_seeds_and_items():
     values = np.array([[1.0, 2.0, 6.0], [3.0, 2.0, 1.0]])
-    error = np.sqrt(np.var([2.0, 2.0, 3.5], ddof=1) / 3 + np.var([3.0, 2.0], ddof=1) / 2 + 0.25)
-    assert rivals._verdict(values, other_error=0.5) == f"+2.500 ± {error:.3f}, ahead"
-    assert rivals._verdict(values, 1, 9.0).endswith(", no difference")
-    assert rivals._verdict(-values[:1] - 9.0, 1) == "-12.0 ± 1.5, behind"
+    items, seeds = np.var([2.0, 2.0, 3.5], ddof=1) / 3, np.var([3.0, 2.0], ddof=1) / 2
+    total = items + seeds + 0.25
+    degrees = total**2 / (items**2 / 2 + seeds**2 + 0.25**2 / 99)
+    found = rivals._difference(values, (0.25, 99))
+    np.testing.assert_allclose(found, (2.5, np.sqrt(total), degrees))
+    assert rivals._difference(values[:1]) == (3.0, 0.0, 0.0)
+
+
+def test_a_table_of_other_code_is_stale_and_names_its_command(tmp_path, monkeypatch):
+    [today] = measured_with()
+    page = tmp_path / "page.md"
+    command = "python -m benchmarks.learning.cues --output=x \\\n  --document=y"
+    ends = {"new": f": configs/tiny.yaml 1, {today}", "old": ": sources 00000000", "none": ""}
+    tables = [f"<!-- table: {name} -->\n| 1 |\n<!-- end{end} -->" for name, end in ends.items()]
+    other = "<!-- table: of_another_benchmark -->\n<!-- end -->"
+    page.write_text("\n".join([other, "```sh", command, "```", *tables]))
+    assert stale.stale(tmp_path) == {"page.md:old": command, "page.md:none": command}
+    path = tmp_path / "official/xlnet/modeling/layers/a.py"
+    path.parent.mkdir(parents=True)
+    (tmp_path / "benchmarks/harness").mkdir(parents=True)
+    monkeypatch.setattr(
+        "benchmarks.harness.tables.__file__", str(tmp_path / "benchmarks/harness/tables.py")
+    )
+    digests = []
+    for code in ("x = 1", '"""A docstring."""\n\nx = 1  # A comment.', "x = 2", "y = 2"):
+        path.write_text(code)
+        digests.append(measured_with())
+    assert digests[0] == digests[1] and len({*map(tuple, digests)}) == 3
 
 
 def result(loss, steps=500, unigram_loss=6.5):

@@ -1,0 +1,68 @@
+"""Verdicts on differences: Student's t test, with Holm's correction within a table."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+from scipy import stats
+
+
+class Difference(NamedTuple):
+    """A mean difference, positive if the first of the two is better.
+
+    Attributes:
+      mean: the mean.
+      error: its standard error.
+      degrees: degrees of freedom of the error; 0 if there is only one run, whose error is unknown.
+    """
+
+    mean: float
+    error: float
+    degrees: float
+
+
+def difference(mean: float, *sources: tuple[float, int]) -> Difference:
+    """Adds up independent sources of error (Welch and Satterthwaite).
+
+    Args:
+      mean: the mean difference.
+      *sources: variance of the mean due to each source, and its degrees of freedom.
+
+    Example:
+      >>> difference(1.0, (0.02, 2), (0.02, 2)).degrees
+      4.0
+    """
+    variances, degrees = np.array(sources, float).T
+    total = variances.sum() if degrees.all() else 0.0
+    number = total**2 / (variances**2 / degrees).sum() if total else 0.0
+    return Difference(float(mean), float(np.sqrt(total)), float(number))
+
+
+def over_runs(values: Sequence[float] | np.ndarray) -> tuple[float, int]:
+    """Variance of a mean over independent runs, and its degrees of freedom."""
+    degrees = len(values) - 1
+    return (float(np.var(values, ddof=1)) / len(values) if degrees else 0.0), degrees
+
+
+def with_verdicts(differences: Sequence[Difference | None], digits: int = 3) -> list[str]:
+    """Cells of a table: mean, standard error and verdict; a missing difference is an empty cell.
+
+    The probability of any false verdict in the table is 5%.
+    """
+    tested = [d for d in differences if d and d.degrees]
+    p = np.array([2 * stats.t.sf(abs(d.mean) / d.error, d.degrees) for d in tested])
+    order = np.argsort(p)
+    is_real = np.zeros(len(p), bool)
+    is_real[order] = np.logical_and.accumulate(p[order] * np.arange(len(p), 0, -1) < 0.05)
+    words = {
+        d: ("ahead" if d.mean > 0 else "behind") if real else "no difference"
+        for d, real in zip(tested, is_real, strict=True)
+    }
+    return [
+        f"{d.mean:+.{digits}f} ± {d.error:.{digits}f}, {words[d]}"
+        if d in words
+        else (f"{d.mean:+.{digits}f}, one run" if d else "")
+        for d in differences
+    ]
