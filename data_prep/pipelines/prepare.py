@@ -142,8 +142,8 @@ def prepare(
         if beam is not None:
             from data_prep.pipelines.beam_workers import run_on_beam
 
-            run = functools.partial(run_on_beam, job.work_dir, beam)
-            return _with_unknown(_run_passes(job, run))
+            on_beam = functools.partial(run_on_beam, job.work_dir, beam)
+            return _with_unknown(_run_passes(job, on_beam))
         paths = [*inputs, *heldout, vocab, output]
         if job.is_read_here or any(path.lower().startswith("memory://") for path in paths):
             num_workers = 1  # No other process would see the files, or import the reader.

@@ -178,7 +178,7 @@ def _call(verb: str, arguments: list[str]) -> functools.partial | None:
         if "\0" in argument or mended(argument) != argument:
             raise flags.Error(f"expected arguments in UTF-8, got {argument!r}")
     declared = VERBS[verb]
-    table = declared.flags(COMMON)
+    table = declared.flag_table(COMMON)
     if any(argument in _HELP for argument in arguments):
         print(f"usage: xlnet {verb} [--flag=value ...]\n\n{declared.help(COMMON)}")
         return None

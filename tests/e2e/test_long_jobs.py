@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from official.xlnet.commands import evaluate
+from official.xlnet.api import following
 from official.xlnet.inference import task_prediction
 from official.xlnet.inference.ensemble import Ensemble
 from tests.helpers.world import command
@@ -87,7 +87,7 @@ def test_each_checkpoint_is_evaluated_as_it_comes(world, tmp_path, monkeypatch):
     def go_on(_):
         command("pretrain", *settings, f"--steps={next(steps)}", **flags)
 
-    monkeypatch.setattr(evaluate, "time", types.SimpleNamespace(sleep=go_on))
+    monkeypatch.setattr(following, "time", types.SimpleNamespace(sleep=go_on))
     own = {"model": tmp_path / "model", "data": world.data}
     last = command("evaluate", "--follow", output=tmp_path / "logs", **own)
     assert last == {"step": 9, **command("evaluate", **own)}

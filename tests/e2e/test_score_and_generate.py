@@ -135,7 +135,7 @@ def test_pairs_are_compared_by_group(capfd, world, tmp_path):
     assert pd.read_csv(output)["prediction"].tolist() == ["(3;%good%) < (3;%bad%)"]
     for wrong, message in (
         ([f"--input={world.text}"], "expected a string 'good'"),
-        (["--text=a"], "--pairs: expected --input"),
+        (["--text=a"], "--pairs: expected input"),
         ([f"--input={tmp_path / 'pairs.jsonl'}", "--group=x"], "--group: expected a column"),
         ([f"--input={source}", "--output=x.xlsx"], "expected a file ending in .tsv"),
     ):

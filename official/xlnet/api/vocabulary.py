@@ -84,7 +84,7 @@ def train_vocabulary(
       >>> train_vocabulary(["corpus/*.txt"], "runs/vocab", 4000)
       {'vocab_size': 4000, 'coverage': 0.9999}
     """
-    options = {
+    options: dict[str, Any] = {
         "sample_bytes": sample_bytes,
         "seed": seed,
         "progress": progress,

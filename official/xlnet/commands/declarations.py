@@ -112,7 +112,7 @@ class Verb:
                 return {x.arg or "": ast.literal_eval(x.value) for x in decorator.keywords}
         return {}
 
-    def flags(self, common: Sequence[Parameter]) -> flags.FlagValues:
+    def flag_table(self, common: Sequence[Parameter]) -> flags.FlagValues:
         """Returns the flags, those that all verbs have included."""
         table = flags.FlagValues()
         table.set_gnu_getopt(True)  # Flags may follow positional arguments.
@@ -184,7 +184,7 @@ class Parameter:
         outer = [x for x in map(without_rules, parts_of_union(kind)) if IN_PYTHON not in x[1]]
         options = [x for part, _ in outer for x in parts_of_union(part)]
         rules = tuple(rule for _, some in outer for rule in some)
-        container = None
+        container: type | None = None
         for option in options:
             origin, parts = typing.get_origin(option), typing.get_args(option)
             item, item_rules = without_rules(parts[0]) if parts else (Any, ())
@@ -206,7 +206,7 @@ class Parameter:
         options: dict[str, Any] = {"flag_values": table, "required": self.is_required}
         words = [rule.words for rule in self.rules if isinstance(rule, OneOf)]
         default = list(self.default) if isinstance(self.default, tuple) else self.default
-        empty = None if self.is_required else []
+        empty: Any = None if self.is_required else []
         if self.container and COMMAS in self.rules:
             flags.DEFINE_list(self.name, default or empty, self.text, **options)
         elif self.container:

@@ -77,12 +77,15 @@ def score_file(
     from official.xlnet.inference.text_parts import in_context
     from official.xlnet.inference.words import Word
 
-    is_table = (words or pairs) and output
-    if is_table:
-        check_ending(output, TABLES)
-    if pairs and (not input or text or words or norms):
-        raise ConfigError("pairs: expected input, and neither text, words nor norms")
-    rows, formulas = _pair_rows(input) if pairs else (_rows(text, input, bool(norms)), [])
+    table = output if words or pairs else None
+    if table:
+        check_ending(table, TABLES)
+    if pairs:
+        if not input or text or words or norms:
+            raise ConfigError("pairs: expected input, and neither text, words nor norms")
+        rows, formulas = _pair_rows(input)
+    else:
+        rows, formulas = _rows(text, input, bool(norms)), []
     columns = {name for row in rows for name in row}
     if taken := words and columns & {field.name for field in dataclasses.fields(Word)}:
         raise ConfigError(
@@ -112,8 +115,8 @@ def score_file(
         written = _texts(rows, scores)
     if norms:
         metrics = _norms(rows, scores, norms, group)
-    if is_table:
-        write_rows(output, written)
+    if table:
+        write_rows(table, written)
     elif not pairs:
         write_json_lines(output, written)
     num_tokens = sum(len(result.pieces) for result in scores)
@@ -124,7 +127,7 @@ def score_file(
         **counts,
         "tokens": num_tokens,
         "log_likelihood": total,
-        **_error(standard_error(sum(result.order_totals for result in scores))),
+        **_error(standard_error(np.sum([result.order_totals for result in scores], axis=0))),
         "perplexity": perplexity(-total / max(1, num_tokens)),
         **metrics,
         **check_unknown(tokenizer.counts, "texts"),

@@ -95,7 +95,8 @@ def conform(value: Any, kind: Any, where: str, error: type[Exception] = DataErro
       value: a value of JSON or YAML, or an argument.
       kind: the type.
       where: what the value is, e.g. a path, for error messages.
-      error: class of the error for a value of another type. A `TypeError` names its type.
+      error: class of the error for a value of another type. A `TypeError`, for arguments, names
+        the type of the value; integers have at most 64 bits then.
 
     Raises:
       DataError: a value is of another type, or an object lacks a key or has one too many.
@@ -161,7 +162,7 @@ def _conformed(value: Any, kind: Any, where: str, error: type[Exception]) -> Any
             for key, x in value.items()
         }
     elif origin in _NUMBERS:
-        if isinstance(value, int) and abs(value) >= 2**63:
+        if isinstance(value, int) and abs(value) >= 2**63 and issubclass(error, TypeError):
             raise ConfigError(f"{where}: expected at most 64 bits, got {shown(value)}")
         value = origin(value)
     for rule in rules:

@@ -318,7 +318,7 @@ STRANGERS = {
         for value, sentence in (
             (5, "weight_map: expected an object, got 5"),
             (["a"], "weight_map: expected an object"),
-            ({"a": 5}, "weight_map: a: expected text, got 5"),
+            ({"a": 5}, "weight_map: a: expected a string, got 5"),
             ({"a": "../stolen.safetensors"}, "expected names of files beside it"),
             ({"a": "/dev/zero"}, "expected names of files beside it, got '/dev/zero'"),
         )

@@ -36,7 +36,7 @@ def commands():
     for block in blocks(ROOT / "docs/data_preparation.md"):
         for line in block.code.replace("\\\n", " ").splitlines():
             if line.startswith("xlnet prepare") and "--runner=" in line:
-                table = VERBS["prepare"].flags(())
+                table = VERBS["prepare"].flag_table(())
                 table(shlex.split(line)[1:])
                 runner, options = table.runner, table.beam_options
                 found[runner] = split_options(options, "beam_options")
