@@ -97,3 +97,26 @@ def test_nothing_is_left(name, paths, tmp_path):
     assert [f"{type(x).__name__} {x.name}" for x in left] == []
     kernels = {name for name in ops.gradient_registry.list() if name.startswith("CustomGradient")}
     assert kernels <= entries
+
+
+def test_the_graph_of_a_stranger_keeps_its_gradient():
+    """A copy of a graph looks its custom gradient up by name, also when the graph is gone."""
+
+    @tf.custom_gradient
+    def fivefold(x):
+        return tf.identity(x), lambda upstream: 5 * upstream
+
+    graph = tf.Graph()
+    with graph.as_default():
+        fivefold(tf.compat.v1.placeholder(tf.float32, [], "x"))
+        definition = graph.as_graph_def(add_shapes=True)
+        output = graph.get_operations()[-1].name
+    del graph
+    gc.collect()
+
+    def gradient(x):
+        [y] = tf.graph_util.import_graph_def(definition, {"x": x}, [f"{output}:0"])
+        return tf.gradients(y, x)
+
+    wrapped = tf.compat.v1.wrap_function(gradient, [tf.TensorSpec([])])
+    np.testing.assert_allclose(wrapped(tf.constant(3.0)), [5.0])

@@ -3,8 +3,9 @@
 Custom gradients are freed with the graph they belong to. In a graph, every call of a
 `tf.custom_gradient` function adds its backward pass to a global registry of TensorFlow, which
 nothing removes: it keeps the graph, and with it the model, for as long as the process runs.
-TensorFlow's own `all_reduce` and Keras' optimizers do so too. Importing this module makes the
-operation hold its backward pass; the registry only refers to it, for as long as it exists.
+TensorFlow's own `all_reduce` and Keras' optimizers do so too. In a graph with a kernel of ours, the
+operation holds its backward pass, and the registry only refers to it, for as long as it exists.
+Graphs of others are left as they are: their programs may import a copy of a graph that is gone.
 
 AutoGraph leaves this package as it is, as it does TensorFlow and Keras: there is no Python control
 flow over tensors here, and rewriting each function takes time before the first step. Layers and
@@ -15,7 +16,7 @@ from __future__ import annotations
 
 import contextvars
 import weakref
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import TypeVar
 
 import tensorflow as tf
@@ -26,6 +27,7 @@ from tensorflow.python.ops import control_flow_util, custom_gradient
 
 T = TypeVar("T")
 _register = custom_gradient._graph_mode_decorator
+_with_our_kernels: weakref.WeakSet[tf.Graph] = weakref.WeakSet()
 _has_gradients = contextvars.ContextVar("has_gradients", default=True)
 
 
@@ -52,11 +54,23 @@ def without_custom_gradients(trace: Callable[[], T]) -> T:
     return context.run(trace)
 
 
+def _and_outer(graph: tf.Graph | None) -> Iterator[tf.Graph]:
+    """Yields a graph and the graphs that call it."""
+    while graph is not None:
+        yield graph
+        graph = getattr(graph, "outer_graph", None)
+
+
 def _freed_with_graph(function, arguments, keywords):
     """Calls a function with a custom gradient in a graph."""
     if not _has_gradients.get():
         return function(*arguments, **keywords)[0]
+    graph = tf.compat.v1.get_default_graph()
+    if function.__module__.startswith("official.xlnet."):
+        _with_our_kernels.update(_and_outer(graph))
     outputs = _register(function, arguments, keywords)
+    if graph not in _with_our_kernels:
+        return outputs
     tensors = tf.nest.flatten(outputs, expand_composites=True)
     if tensors and tensors[0].op.type == "IdentityN":
         operation = tensors[0].op
