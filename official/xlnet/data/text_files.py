@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import contextlib
 import fcntl
-import glob
 import hashlib
 import os
+import re
 from collections.abc import Callable, Iterable
 from typing import IO, Any
 
@@ -38,7 +38,9 @@ def write_resumed(
 ) -> tuple[int, int]:
     """Writes rows as JSON lines, after those that a killed call with the same identity has left.
 
-    They are written to `.NAME.….partial` beside the file, which is renamed at the end.
+    They are written to `.NAME.….partial` beside the file, which is renamed at the end, and stays
+    after an error. Those of earlier calls to the same file are removed, unless a process is writing
+    them.
 
     Args:
       path: the output file, on a disk.
@@ -56,9 +58,12 @@ def write_resumed(
     folder, name = os.path.split(path_of_file)
     key = hashlib.sha256(json_text(identity).encode()).hexdigest()[:16]
     partial = os.path.join(folder, f".{name}.{key}.partial")
-    for other in glob.glob(os.path.join(glob.escape(folder), f".{glob.escape(name)}.*.partial")):
-        if other != partial:
-            os.unlink(other)
+    pattern = re.compile(rf"\.{re.escape(name)}\.[0-9a-f]{{16}}\.partial")
+    for other in os.scandir(folder):
+        if pattern.fullmatch(other.name) and other.path != partial:
+            with open(other.path, "rb") as file, contextlib.suppress(OSError):
+                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)  # Fails while somebody writes it.
+                os.unlink(other.path)
     try:
         with open(partial, "a+b") as file:
             with contextlib.suppress(OSError):  # Some file systems have no locks.
@@ -69,14 +74,10 @@ def write_resumed(
                         f"{path}: another process is writing there; wait for it"
                     ) from None
             number = kept = _keep_lines(file, unit)
-            try:
-                for row in rows_after(kept):
-                    number += 1
-                    file.write(json_text(row).encode() + b"\n")
-                file.flush()
-            except Exception:
-                os.unlink(partial)
-                raise
+            for row in rows_after(kept):
+                number += 1
+                file.write(json_text(row).encode() + b"\n")
+            file.flush()
             os.replace(partial, path_of_file)
     except OSError as error:
         raise_with_name(error, partial, path)

@@ -73,6 +73,8 @@ def replaced(path: str, temporary_dir: str | None = None) -> Iterator[str]:
     temporary = os.path.join(folder, f".{uuid.uuid4().hex}.tmp")
     try:
         yield temporary
+        with contextlib.suppress(FileNotFoundError):  # A new file.
+            shutil.copymode(path_of_file, temporary)
         os.replace(temporary, path_of_file)
     except BaseException as error:
         with contextlib.suppress(FileNotFoundError):

@@ -17,7 +17,8 @@ import zstandard
 from official.xlnet.errors import DataError
 from official.xlnet.files import file_system
 
-_ZSTD_INPUT_BYTES = 1 << 15  # Small, since it may decompress to a thousand times the size.
+_INPUT_BYTES = 1 << 15  # Small, since zstd may decompress to a thousand times the size.
+_MOST_BYTES = 1 << 20  # Decompressed at once.
 _EXTENSIONS = {".gz": "gzip", ".bz2": "bz2", ".xz": "xz", ".lzma": "xz", ".zst": "zstd"}
 # First bytes that no text in UTF-8 has.
 _MARKS = {b"\x1f\x8b": "gzip", b"\xfd7zXZ\x00": "xz", b"\x28\xb5\x2f\xfd": "zstd"}
@@ -74,14 +75,23 @@ def open_stream(path: str) -> Iterator[tuple[Any, IO[bytes]]]:
         raise
 
 
-class _ZstdFile(io.RawIOBase):
-    """Reader of multi-frame zstd files that, unlike the library's, detects truncated files."""
+class _Members(io.RawIOBase):
+    """Reader of files of one or more streams, which detects damaged and truncated ones.
 
-    def __init__(self, file: IO[bytes]):
+    The readers of `bz2` and `lzma` end without an error before a second stream that is damaged;
+    that of `zstandard` does at the end of a truncated file. NUL bytes may follow a stream.
+
+    Args:
+      file: the compressed file.
+      new: creates the decompressor of a stream.
+      most: maximum number of bytes to decompress at once, where the decompressor takes one.
+    """
+
+    def __init__(self, file: IO[bytes], new: Callable[[], Any], *most: int):
         super().__init__()
-        self._file = file
+        self._file, self._new, self._most = file, new, most
         self._decompressor: Any = None
-        self._pending = b""  # Compressed bytes of the next frame.
+        self._pending = b""  # Compressed bytes of the next stream.
         self._out = memoryview(b"")
 
     def readable(self) -> bool:
@@ -91,15 +101,20 @@ class _ZstdFile(io.RawIOBase):
     def readinto(self, buffer: Any) -> int:
         """Fills the start of a buffer; returns the number of bytes, 0 at the end of the file."""
         while not self._out:
-            data = self._pending or self._file.read(_ZSTD_INPUT_BYTES)
-            if not data:
-                if self._decompressor is not None:
-                    raise EOFError("compressed file ended before the end of a frame")
-                return 0
+            data = self._pending
+            if not data and getattr(self._decompressor, "needs_input", True):
+                data = self._file.read(_INPUT_BYTES)
+                if not data and self._decompressor is not None:
+                    raise EOFError("compressed file ended before the end of a stream")
+                if not data:
+                    return 0
             if self._decompressor is None:
-                self._decompressor = zstandard.ZstdDecompressor().decompressobj()
-            self._out = memoryview(self._decompressor.decompress(data))
-            self._pending = self._decompressor.unused_data  # After the end of a frame.
+                data, self._pending = data.lstrip(b"\0"), b""
+                if not data:
+                    continue
+                self._decompressor = self._new()
+            self._out = memoryview(self._decompressor.decompress(data, *self._most))
+            self._pending = self._decompressor.unused_data  # After the end of a stream.
             if self._decompressor.eof:
                 self._decompressor = None
         size = min(len(buffer), len(self._out))
@@ -107,9 +122,13 @@ class _ZstdFile(io.RawIOBase):
         return size
 
 
+def _members(new: Callable[[], Any], *most: int) -> Callable[[IO[bytes]], Any]:
+    return lambda file: io.BufferedReader(_Members(file, new, *most))
+
+
 _DECOMPRESS: dict[str, Callable[[IO[bytes]], Any]] = {
     "gzip": gzip.open,
-    "bz2": bz2.open,
-    "xz": lzma.open,
-    "zstd": lambda file: io.BufferedReader(_ZstdFile(file)),
+    "bz2": _members(bz2.BZ2Decompressor, _MOST_BYTES),
+    "xz": _members(lzma.LZMADecompressor, _MOST_BYTES),
+    "zstd": _members(lambda: zstandard.ZstdDecompressor().decompressobj()),
 }
