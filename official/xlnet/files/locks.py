@@ -33,6 +33,7 @@ _LOCAL = {"bcachefs", "btrfs", "ext2", "ext3", "ext4", "f2fs", "overlay", "tmpfs
 
 _held_directories: dict[str, os.stat_result] = {}  # Of this process, as they were at first.
 _leases: dict[str, tuple[str, float]] = {}  # By path: the lease, and when it was last written.
+_taken_over: dict[str, str] = {}  # By path: the lease of another process in place of ours.
 
 
 @contextlib.contextmanager
@@ -70,6 +71,8 @@ def only_writer(directory: str, is_writer: bool = True) -> Iterator[None]:
 def require_in_place(directory: str) -> None:
     """Raises `DataError` if a directory that is held here was replaced, or its lease taken over."""
     path = os.path.join(directory, LOCK_FILE)
+    if path in _taken_over:
+        raise _held(path, _taken_over[path])
     lease, written = _leases.get(path, ("", math.inf))
     if time.monotonic() - written > EXPIRY_SECONDS / 2:
         _require_own(path, lease)
@@ -116,6 +119,7 @@ def _lease(path: str) -> Iterator[None]:
         is_over.set()
         renewal.join()
         del _leases[path]
+        _taken_over.pop(path, None)
         if _read(path).startswith(lease):
             file_system.remove(path)
 
@@ -149,24 +153,31 @@ def _wait_until_free(path: str) -> bool:
 
 
 def _renew(path: str, lease: str, is_over: threading.Event) -> None:
-    """Writes the lease again and again; ends the process if another one has taken it over."""
+    """Writes the lease again and again, until another process has taken it over.
+
+    Then the next save fails, see `require_in_place`. A lease that is not seen, as on network file
+    systems for a moment, is written anew if there is no other one.
+    """
     while not is_over.wait(RENEWAL_SECONDS):
         now = time.monotonic()
         try:
             with file_system.without_retries():  # Or a late one would replace another's lease.
-                _require_own(path, lease)
-                write_bytes(path, f"{lease}{now}\n".encode())
+                if not (found := _read(path)):
+                    file_system.create(path, lease.encode())
+                elif found.startswith(lease):
+                    write_bytes(path, f"{lease}{now}\n".encode())
+                else:
+                    _taken_over[path] = found
+                    logging.error("%s; nothing more is saved here", _held(path, found))
+                    return
             _leases[path] = lease, now
-        except DataError as error:
-            logging.error("%s", error)
-            os._exit(2)  # At once: nothing more may be written.
         except OSError as error:
             logging.warning("%s: %s; trying again", path, error)
 
 
 def _require_own(path: str, lease: str) -> None:
     found = _read(path)
-    if not found.startswith(lease):
+    if found and not found.startswith(lease):
         raise _held(path, found)
 
 

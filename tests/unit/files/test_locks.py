@@ -43,7 +43,8 @@ def other(file_system, tmp_path):
     """A process that holds the lock of a directory until its input ends."""
     is_local = f"locks._is_local = lambda _: {file_system == 'local'}"
     command = [sys.executable, "-c", f"{IMPORT}\n{is_local}\n{HOLD}", str(tmp_path / "d")]
-    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
+    pipe = subprocess.PIPE
+    with subprocess.Popen(command, stdin=pipe, stdout=pipe, stderr=pipe) as process:
         assert process.stdout.readline() == b"held\n"
         yield process
 
@@ -64,13 +65,36 @@ def test_one_holder_until_it_ends_or_is_killed(other, file_system, tmp_path):
 
 
 @pytest.mark.parametrize("file_system", ["network"], indirect=True)
-def test_a_holder_that_stood_still_until_its_lease_was_taken_over_ends(other, tmp_path):
+def test_a_holder_that_stood_still_until_its_lease_was_taken_over_saves_nothing_more(
+    other, tmp_path
+):
     other.send_signal(signal.SIGSTOP)
     with only_writer(str(tmp_path / "d")):
         other.send_signal(signal.SIGCONT)
-        assert other.wait(60) == 2
         time.sleep(3 * RENEWAL)
+        assert other.poll() is None  # Its program goes on, and fails where it would save.
+        _, error = other.communicate(b"", timeout=60)
+        assert other.returncode == 1 and f"process {os.getpid()} on" in error.decode()
         assert f"process {os.getpid()} on" in (tmp_path / "d" / LOCK_FILE).read_text()
+
+
+@pytest.mark.parametrize("file_system", ["network"], indirect=True)
+def test_a_lease_that_is_not_seen_is_written_anew_and_one_of_another_is_not_replaced(
+    file_system, tmp_path
+):
+    directory, lock = str(tmp_path / "d"), tmp_path / "d" / LOCK_FILE
+    with pytest.raises(DataError, match="process 7 on b is writing there"), only_writer(directory):
+        lock.unlink()
+        time.sleep(3 * RENEWAL)
+        require_in_place(directory)
+        assert f"process {os.getpid()} on" in lock.read_text()
+        lock.write_text("process 7 on b\nid\n")
+        time.sleep(3 * RENEWAL)
+        with pytest.raises(DataError, match="process 7 on b is writing there"):
+            require_in_place(directory)
+        assert lock.read_text() == "process 7 on b\nid\n"
+        lock.unlink()  # The other one has ended: what it wrote stays.
+    assert not os.path.exists(lock)
 
 
 @pytest.mark.parametrize("file_system", ["network"], indirect=True)
