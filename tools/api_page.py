@@ -69,10 +69,11 @@ SECTIONS = {
         "official.xlnet.modeling.layers.feed_forward.FeedForward",
         "official.xlnet.modeling.layers.lm_head.LMHead",
         "official.xlnet.modeling.layers.relative_position.sinusoids",
+        "official.xlnet.training.optimization.Optimizer",
         "official.xlnet.training.optimization.AdamW",
         "official.xlnet.training.optimization.LAMB",
         "official.xlnet.training.optimization.Muon",
-        "official.xlnet.training.optimization.WarmupThenDecay",
+        "official.xlnet.training.schedules.WarmupThenDecay",
     ),
     "Objectives": (
         "official.xlnet.modeling.objectives.base.ObjectiveBatch",

@@ -12,16 +12,15 @@ import dataclasses
 import functools
 import re
 from collections.abc import Callable, Iterable
-from typing import Any, TypeVar
+from typing import Any
 
 from data_prep.settings import ReadOptions
 from official.xlnet.configs.registry import Registry
 from official.xlnet.files.schema import shown
 
-Documents = TypeVar("Documents", bound=Callable[..., Iterable[Any]])
 LOST = ("malformed_records", "missing_texts")
 # Characters that are not text, wherever they are.
-_NOT_TEXT = "\ufeff\0"
+NOT_TEXT = "\ufeff\0"
 
 
 @dataclasses.dataclass
@@ -50,7 +49,7 @@ class TextFormat:
 TEXT_FORMATS = Registry[TextFormat]("format")
 
 
-def register_format(name: str, **facts: Any) -> Callable[[Documents], Documents]:
+def register_format(name: str, **facts: Any) -> Callable[[Callable], Callable]:
     r"""Decorator that registers a function as the reader of a format of text files.
 
     The function takes a source and a `TextReading`, and yields the text of each document, or None
@@ -77,7 +76,7 @@ def register_format(name: str, **facts: Any) -> Callable[[Documents], Documents]
       ...     yield from filter(str.strip, source.split("\n-----\n"))
     """
 
-    def add(documents: Documents) -> Documents:
+    def add(documents: Callable) -> Callable:
         form: Any = TextFormat(documents, **facts)
         TEXT_FORMATS.register(name)(functools.update_wrapper(form, documents))
         return documents
@@ -164,14 +163,14 @@ class TextReading:
           line: the line.
           expected: what was expected there.
         """
-        where = f"{self.shard.path}, line {number}"
-        if self.begin:
-            where += f" after byte {self.begin}"
-        self.counts.lose(reason, f"{where}: expected {expected}, got {shown(line)}")
+        where = f"line {number}" + (f" after byte {self.begin}" if self.begin else "")
+        self.counts.lose(
+            reason, f"{self.shard.path}, {where}: expected {expected}, got {shown(line)}"
+        )
 
     def without_marks(self, text: str) -> str:
         """Returns a text without byte order marks and NUL, which are counted."""
-        for character in _NOT_TEXT:
+        for character in NOT_TEXT:
             if character in text:
                 self.counts["removed_characters"] += text.count(character)
                 text = text.replace(character, "")

@@ -19,7 +19,7 @@ import sys
 from collections.abc import Callable, Iterable, Iterator
 from typing import IO, Any
 
-from data_prep.corpus.formats import LOST, TEXT_FORMATS, Counts, Shard, TextReading
+from data_prep.corpus.formats import LOST, NOT_TEXT, TEXT_FORMATS, Counts, Shard, TextReading
 from data_prep.corpus.text_formats import NEWLINE, RECORDS_PER_BATCH, unix
 from data_prep.settings import ReadOptions
 from official.xlnet.data.reading import check_lost
@@ -103,19 +103,25 @@ def _texts(reading: TextReading) -> Iterator[list[str]]:
 
 
 def _records(reading: TextReading, values: Iterable[Any]) -> list[str]:
-    """Documents of a batch of records; missing texts are counted."""
+    """Documents of a batch of records; missing texts and unusual line ends are counted."""
     documents = []
     for value in values:
         reading.record += 1
         if isinstance(value, bytes):
             value = _decode(value, reading)
         if isinstance(value, str):
-            documents.append(_cleaned(value, reading))
+            documents.append(value)
             continue
         require_data(value is None, reading.place, "text", type(value).__name__)
-        expected = f"expected text in {reading.options.text_field!r}, got null"
-        reading.counts.lose("missing_texts", f"{reading.place}: {expected}")
-    return documents
+        reading.counts.lose(
+            "missing_texts",
+            f"{reading.place}: expected text in {reading.options.text_field!r}, got null",
+        )
+    whole = "\n".join(documents)  # Searched once.
+    if number := sum(map(whole.count, _OTHER_LINE_ENDS)):
+        reading.counts["other_line_ends"] += number
+    is_clean = not any(mark in whole for mark in NOT_TEXT)
+    return documents if is_clean else [*map(reading.without_marks, documents)]
 
 
 def _decode(data: bytes, reading: TextReading) -> str:
@@ -134,13 +140,6 @@ def _decode(data: bytes, reading: TextReading) -> str:
         already_present = data.count("\ufffd".encode())
         reading.counts["bad_bytes"] += text.count("\ufffd") - already_present
         return text
-
-
-def _cleaned(text: str, reading: TextReading) -> str:
-    """The text without characters that are not text; unusual line ends are counted, too."""
-    if number := sum(map(text.count, _OTHER_LINE_ENDS)):
-        reading.counts["other_line_ends"] += number
-    return reading.without_marks(text)
 
 
 def _lines(text: str, keep_whitespace: bool) -> Document:

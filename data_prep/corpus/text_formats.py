@@ -14,7 +14,6 @@ from typing import Any
 
 from data_prep.corpus import web_archives
 from data_prep.corpus.formats import TEXT_FORMATS, TextReading, register_format
-from data_prep.settings import ReadOptions
 from official.xlnet.errors import DataError, require_data, require_extra
 from official.xlnet.files import file_system
 from official.xlnet.files.json_files import mended
@@ -32,11 +31,10 @@ _RECORD = json.JSONDecoder(
 _BLANK_LINE = re.compile(NEWLINE + rb"[ \t\x0b\x0c]*" + NEWLINE)
 
 
-def _before_document(options: ReadOptions) -> re.Pattern[bytes]:
-    return options.document_starts()[0] if options.document_start else _BLANK_LINE
-
-
-@register_format("text", before=_before_document)
+@register_format(
+    "text",
+    before=lambda options: options.document_starts()[0] if options.document_start else _BLANK_LINE,
+)
 def plain_text(source: str, reading: TextReading) -> Iterator[str]:
     """A block separated by blank lines; each line is a paragraph or a sentence."""
     text = unix(reading.without_marks(source))

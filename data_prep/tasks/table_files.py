@@ -13,7 +13,7 @@ import itertools
 import re
 import sys
 from collections.abc import Callable, Iterable, Iterator
-from typing import Any, TextIO
+from typing import Any
 
 from data_prep.tasks.rows import Row, distinct, listed
 from official.xlnet.data.reading import Reading
@@ -174,37 +174,31 @@ def _columns(reading: Reading, fields: list[str]) -> tuple[list[str], bool]:
 def _json_rows(reading: Reading) -> Iterator[Row]:
     with open_text(reading.path, newline="") as file:
         first = file.readline()
-        is_array = first.lstrip().startswith("[")
-        yield from (_array_rows if is_array else _line_rows)(reading, first, file)
-
-
-def _array_rows(reading: Reading, first: str, file: TextIO) -> Iterator[Row]:
-    tree = parse_json(first + file.read(), reading.path)
-    for number, row in enumerate(conform(tree, list[Any], reading.path), start=1):
-        if isinstance(row, dict):
-            yield row
-        else:
-            where = f"{reading.path}, row {number}"
-            reading.reject("malformed_rows", f"{where}: expected an object, got {shown(row)}")
-
-
-def _line_rows(reading: Reading, first: str, file: TextIO) -> Iterator[Row]:
-    require_data(
-        not first.lstrip().startswith("{") or "}" in first,
-        reading.path,
-        "JSON lines, with one object on each line, or an array of objects",
-        "one object over several lines",
-    )
-    for place, line in enumerate(itertools.chain([first], file), start=1):
-        where = f"{reading.path}, line {place}"
-        if not line.strip():
-            require_data(not reading.strict, where, "a row", "an empty line")
-            reading.counts["blank_lines"] += 1
-            continue
-        try:
-            yield conform(parse_json(line, where), dict[str, Any], where)
-        except DataError as error:
-            reading.reject("malformed_rows", str(error))
+        if first.lstrip().startswith("["):
+            tree = parse_json(first + file.read(), reading.path)
+            for number, row in enumerate(conform(tree, list[Any], reading.path), start=1):
+                if isinstance(row, dict):
+                    yield row
+                    continue
+                where = f"{reading.path}, row {number}: expected an object, got {shown(row)}"
+                reading.reject("malformed_rows", where)
+            return
+        require_data(
+            not first.lstrip().startswith("{") or "}" in first,
+            reading.path,
+            "JSON lines, with one object on each line, or an array of objects",
+            "one object over several lines",
+        )
+        for place, line in enumerate(itertools.chain([first], file), start=1):
+            where = f"{reading.path}, line {place}"
+            if not line.strip():
+                require_data(not reading.strict, where, "a row", "an empty line")
+                reading.counts["blank_lines"] += 1
+                continue
+            try:
+                yield conform(parse_json(line, where), dict[str, Any], where)
+            except DataError as error:
+                reading.reject("malformed_rows", str(error))
 
 
 def _parquet_rows(reading: Reading) -> Iterator[Row]:

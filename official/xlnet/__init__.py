@@ -67,8 +67,9 @@ if TYPE_CHECKING:
     from official.xlnet.tasks.task import register_task
     from official.xlnet.tokenization.graph.tokenizer import GraphTokenizer
     from official.xlnet.tokenization.tokenizer import Tokenizer
-    from official.xlnet.training.optimization import create_optimizer
+    from official.xlnet.training.optimization import create_optimizer, register_optimizer
     from official.xlnet.training.pretraining import pretrain
+    from official.xlnet.training.schedules import register_schedule
 
 __version__ = "1.0.0"  # The only place: the distribution and the site read it.
 
@@ -127,7 +128,9 @@ _MODULE_OF = {
     "register_head": "official.xlnet.modeling.heads",
     "register_network": "official.xlnet.modeling.networks.encoder",
     "register_objective": "official.xlnet.modeling.objectives",
+    "register_optimizer": "official.xlnet.training.optimization",
     "register_reader": "official.xlnet.data.reading",
+    "register_schedule": "official.xlnet.training.schedules",
     "register_service": "official.xlnet.serving.services.base",
     "register_settings": "official.xlnet.configs.base",
     "register_task": "official.xlnet.tasks.task",

@@ -17,8 +17,7 @@ from data_prep.tasks.task_data import read_task
 from official.xlnet.configs.task import TaskConfig
 from official.xlnet.data.examples import TextExample
 from official.xlnet.errors import ConfigError, DataError
-from tests.helpers.corpora import random_documents
-from tests.helpers.text_files import (
+from tests.helpers.corpora import (
     COMPRESS,
     MARK,
     as_bytes,
@@ -27,6 +26,7 @@ from tests.helpers.text_files import (
     as_wet,
     as_wiki,
     as_wikitext,
+    random_documents,
     store_tfds,
 )
 
@@ -55,9 +55,18 @@ FORMS = {
     "long.json": (lambda d: as_json(d, "9" * 5000).replace(b"\n", b"\n\n" + MARK), {}),
     "infinite.ndjson": (lambda d: as_json(d, "1e999"), {}),
     "TEXT.NDJSON.GZ": (lambda d: gzip.compress(as_json(d)), {}),
+    "no_ending": (lambda d: COMPRESS["bz2"](as_bytes(d)), {}),
     "wiki_mark": (lambda d: MARK + as_wiki(d), {}),
     "wiki.train.tokens": (as_wikitext, TITLES),
     "wiki.crlf.tokens": (lambda d: as_wikitext(d, "\r\n"), TITLES),
+}
+
+
+FORMS |= {
+    f"{file}.{ending}": (lambda d, as_file=as_file, pack=pack: pack(as_file(d)), {})
+    for ending, pack in COMPRESS.items()
+    for name, (file, as_file, *_) in EXAMPLES.items()
+    if TEXT_FORMATS[name].parts is None
 }
 
 
@@ -114,17 +123,6 @@ def test_a_text_format(name, tmp_path, monkeypatch):
             read_all(path, monkeypatch)
 
 
-@pytest.mark.parametrize("ending", COMPRESS)
-@pytest.mark.parametrize("name", [n for n, form in TEXT_FORMATS.items() if form.parts is None])
-def test_a_compressed_text(name, ending, tmp_path, monkeypatch):
-    documents = titled_documents(name)
-    path = write(name, documents, tmp_path, monkeypatch)
-    packed = tmp_path / (f"{path.name}.{ending}" if TEXT_FORMATS[name].endings else "no_ending")
-    packed.write_bytes(COMPRESS[ending](path.read_bytes()))
-    found, _, parts = read_all(packed, monkeypatch, 61)
-    assert (found, parts) == (documents, 1)
-
-
 @pytest.mark.parametrize("name", FORMS)
 def test_another_form_of_a_text_format(name, tmp_path, monkeypatch):
     documents, (as_file, options) = titled_documents(name), FORMS[name]
@@ -151,7 +149,11 @@ def test_other_names_of_formats_are_refused(tmp_path):
 # {ending of a table: (writes a frame, where a row of another length is named if it can be written)}
 TABLES = {
     ".csv": (lambda frame, path: frame.to_csv(path, index=False), "x,y,z\n", "line 4"),
-    ".tsv": (lambda frame, path: frame.to_csv(path, sep="\t", index=False), "x\ty\tz\n", "line 4"),
+    ".tsv": (
+        lambda frame, path: frame.to_csv(path, sep="\t", quoting=3, index=False),
+        "x\ty\tz\n",
+        "line 4",
+    ),
     ".parquet": (lambda frame, path: frame.to_parquet(path), None, None),
     **dict.fromkeys(
         (".jsonl", ".json", ".ndjson"),
@@ -163,8 +165,20 @@ TABLES = {
 @pytest.mark.parametrize("ending", TABLE_FORMATS)
 def test_a_table_format(ending, tmp_path):
     assert ending in TABLES, "a table of each format, here"
-    save, wrong, place = TABLES[ending]
-    texts = ["the water", "naïve", "标题", "a, b", "a; b", "'", "\\", "|", "\u00a0", "{", "[1]"]
+    (save, wrong, place), task = TABLES[ending], TaskConfig(name="classification")
+    texts = [
+        "the water",
+        "naïve",
+        "标题",
+        "a, b",
+        "a; b",
+        "'",
+        "\\",
+        "|",
+        "\u00a0",
+        '"no" again',
+        "[1]",
+    ]
     labels = [*"xyxyxyxyxyx"]
     frame = pd.DataFrame({"text": texts, "label": labels})
     expected = [
@@ -173,17 +187,16 @@ def test_a_table_format(ending, tmp_path):
     ]
     path = tmp_path / f"a{ending}"
     save(frame, path)
-    assert read_task(str(path), TaskConfig(name="classification")) == (expected, {})
-    for packing, pack in COMPRESS.items() if wrong else ():
-        packed = tmp_path / f"a{ending}.{packing}"
-        packed.write_bytes(pack(path.read_bytes()))
-        assert read_task(str(packed), TaskConfig(name="classification"))[0] == expected
-    bad = pd.DataFrame({"text": ["a", "b", "c"], "label": ["x", "y", None]})
-    save(bad, path)
+    plain = path.read_bytes()
+    for packing, pack in {"": bytes, **(COMPRESS if wrong else {})}.items():
+        packed = tmp_path / f"a{ending}.{packing}".rstrip(".")
+        packed.write_bytes(pack(plain))
+        assert read_task(str(packed), TaskConfig(name="classification")) == (expected, {})
+    save(pd.DataFrame({"text": ["a", "b", "c"], "label": ["x", "y", None]}), path)
     with pytest.raises(DataError, match=rf"missing_labels 1.*a{ending}, row 3: expected a label"):
-        read_task(str(path), TaskConfig(name="classification"))
+        read_task(str(path), task)
     if wrong:
         lines = path.read_text().splitlines(keepends=True)
         path.write_text("".join([*lines[:-1], wrong, lines[-2]]))
         with pytest.raises(DataError, match=rf"malformed_rows 1.*a{ending}, {place}: expected"):
-            read_task(str(path), TaskConfig(name="classification"))
+            read_task(str(path), task)

@@ -23,23 +23,28 @@ from official.xlnet.configs.registry import (
     HEADS,
     NETWORKS,
     OBJECTIVES,
+    OPTIMIZERS,
+    SCHEDULES,
     SERVICES,
     TASKS,
 )
 from official.xlnet.configs.sections import ObjectiveSections
+from official.xlnet.configs.training import TrainingConfig
 from official.xlnet.errors import ConfigError
 from official.xlnet.modeling.objectives import create_objective
 from official.xlnet.tokenization.tokenizer import Tokenizer
+from official.xlnet.training.schedules import WarmupThenDecay
 from tests.helpers.corpora import WORDS
 from tests.helpers.documents import ROOT, blocks, commands
+from tests.helpers.optimizers import check_optimizer
 from tests.helpers.tiny import REUSE, TOKENS, random_windows, tiny_config, tiny_encoder
 
 pytestmark = pytest.mark.slow
 
 PAGE = blocks(ROOT / "docs/extending.md")
 REGISTRIES = (OBJECTIVES, NETWORKS, SETTINGS, TASKS, HEADS, SERVICES, FILE_READERS, FOLDER_READERS)
-REGISTRIES += (TEXT_FORMATS,)
-MODULES = ("prefix_lm", "convolutions", "stars", "fortunes")
+REGISTRIES += (TEXT_FORMATS, OPTIMIZERS, SCHEDULES)
+MODULES = ("prefix_lm", "convolutions", "stars", "fortunes", "lion")
 TINY = {
     "model": {
         "vocab_size": 300,
@@ -111,6 +116,9 @@ def test_the_commands_of_the_page(directory, vocab_file, capsys):
         for _, verb, *arguments in commands(block) if block.language == "sh" else ():
             if verb in ("pretrain", "prepare"):
                 arguments += [size]
+            if "--import=lion" in arguments:  # Its state is restored at the second step.
+                arguments += ["--set=accumulate_steps=2", "--set=layer_decay=0.8"]
+                assert xlnet(verb, *arguments, "--steps=2") == 0
             if verb == "prepare":  # In processes that have to import the module.
                 arguments += ["--num_workers=2"]
             if verb == "finetune":
@@ -186,6 +194,16 @@ def test_a_key_of_an_extension(directory):
             XLNetConfig.load(str(directory), [wrong])
     with pytest.raises(ConfigError, match=r"'model\.max_positions', which is already registered"):
         package.register_settings("model")(type("A", (), {"__annotations__": {"max_positions": 1}}))
+
+
+def test_an_optimizer_and_a_schedule(directory):
+    cli.import_extension("lion")
+    check_optimizer("lion", directory)
+    training = TrainingConfig(schedule="inverse_sqrt", learning_rate=0.3, warmup_steps=4)
+    training.check()
+    rate = WarmupThenDecay(**training.as_dict())
+    found = [float(rate(step)) for step in (2, 4, 16, 100)]
+    assert found == pytest.approx([0.15, 0.3, 0.15, 0.06], rel=1e-5)
 
 
 def test_importing_a_reader_or_a_format_does_not_load_tensorflow():

@@ -54,6 +54,7 @@ VALUES = {
     "objective.next_sentence": (False, True),
     "objective.auxiliary": ((), ("token_document",)),
     "training.optimizer": ("adamw", "lamb", "muon"),
+    "training.schedule": ("polynomial", "cosine", "constant_with_cooldown"),
     "training.accumulate_steps": (1, 2),
     "training.parallel_slices": (0, 2),
     "training.precision": ("float32", "mixed_bfloat16", "mixed_float16"),

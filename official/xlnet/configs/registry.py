@@ -10,7 +10,7 @@ import importlib
 from collections.abc import Callable
 from typing import Any, TypeVar
 
-from official.xlnet.errors import ConfigError, require_config
+from official.xlnet.errors import ConfigError, did_you_mean, require_config
 
 T = TypeVar("T")
 
@@ -72,7 +72,7 @@ class Registry(dict[str, T]):
             self.key,
             f"one of {', '.join(self.names())}",
             f"{name!r}; names registered by an extension require importing its module "
-            "(--import=MODULE)",
+            f"(--import=MODULE){did_you_mean(name, self.names())}",
         )
 
     def load(self, name: str) -> None:
@@ -99,6 +99,18 @@ OBJECTIVES = Registry[Any](
     permutation="modeling.objectives.permutation_lm",
     denoising="modeling.objectives.denoising",
     causal="modeling.objectives.causal_lm",
+)
+OPTIMIZERS = Registry[Any](
+    "training.optimizer",
+    adamw="training.optimization",
+    lamb="training.optimization",
+    muon="training.optimization",
+)
+SCHEDULES = Registry[Any](
+    "training.schedule",
+    polynomial="training.schedules",
+    cosine="training.schedules",
+    constant_with_cooldown="training.schedules",
 )
 # Functions (function that creates the objective, its sections) to the objective on other inputs.
 INPUT_FORMATS = Registry[Any]("objective.input_format", pairs="modeling.objectives.base")

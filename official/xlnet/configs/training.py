@@ -7,6 +7,7 @@ import math
 
 from official.xlnet.configs.base import Section
 from official.xlnet.configs.choices import PRODUCTS
+from official.xlnet.configs.registry import OPTIMIZERS, SCHEDULES
 from official.xlnet.configs.validation import (
     COUNT,
     COUNT_OR_NONE,
@@ -29,7 +30,12 @@ class TrainingConfig(Section):
       learning_rate: peak learning rate.
       warmup_steps: number of linear warm-up steps, starting from 0.
       end_learning_rate: learning rate at step `num_steps`.
+      schedule: learning rate after the warm-up: `polynomial` decay, `cosine` decay, or
+        `constant_with_cooldown`.
       decay_power: power of the polynomial decay; 1 is linear.
+      cooldown_share: share of the steps after the warm-up in which the rate falls at the end, with
+        `constant_with_cooldown`.
+      cooldown: form of this cooldown: `linear`; or `sqrt`, 1 - √u after a share u of it.
       optimizer: `adamw`; `lamb` for large batches; or `muon`, which orthogonalizes the momentum of
         the layers' matrices and is AdamW for all other weights.
       weight_decay: decoupled weight decay; biases and layer normalization are excluded.
@@ -80,7 +86,10 @@ class TrainingConfig(Section):
         "warmup_steps": COUNT_OR_NONE,
         "end_learning_rate": NOT_NEGATIVE,
         "decay_power": NOT_NEGATIVE,
-        "optimizer": ("adamw", "lamb", "muon"),
+        "schedule": SCHEDULES,
+        "cooldown_share": Range(0, 1, open_low=True),
+        "cooldown": ("linear", "sqrt"),
+        "optimizer": OPTIMIZERS,
         "weight_decay": NOT_NEGATIVE,
         "adam_beta_1": RATE,
         "adam_beta_2": RATE,
@@ -100,14 +109,22 @@ class TrainingConfig(Section):
         "on_bad_step": ("stop", "skip"),
         "seed": SEED,
     }
-    unread_with = {"muon_scale": ("optimizer", ("adamw", "lamb"))}
+    unread_with = {
+        "muon_scale": ("optimizer", ("adamw", "lamb")),
+        "decay_power": ("schedule", ("cosine", "constant_with_cooldown")),
+        "cooldown_share": ("schedule", ("polynomial", "cosine")),
+        "cooldown": ("schedule", ("polynomial", "cosine")),
+    }
 
     batch_size: int = 16
     num_steps: int = 10000
     learning_rate: float = 1e-4
     warmup_steps: int = 1000
     end_learning_rate: float = 0.0
+    schedule: str = "polynomial"
     decay_power: float = 1.0
+    cooldown_share: float = 0.2
+    cooldown: str = "linear"
     optimizer: str = "adamw"
     weight_decay: float = 0.01
     adam_beta_1: float = 0.9

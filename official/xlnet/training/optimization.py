@@ -1,21 +1,23 @@
-"""AdamW, LAMB and Muon with warmup, polynomial decay, clipping and layer-wise rate decay.
+"""AdamW, LAMB, Muon, and the base of all optimizers: clipping and layer-wise rate decay.
 
 AdamW is tf_keras' with two changes. The update runs in TensorFlow's fused Adam kernel, which
 reads and writes each array once. Layer-wise rate decay scales the update of a variable rather than
-its gradient, because Adam is invariant to the scale of the gradient. The schedule is implemented
-here because the schedule of tf-models-official cannot be deserialized from a saved model.
+its gradient, because Adam is invariant to the scale of the gradient.
 """
 
 from __future__ import annotations
 
 import re
-from typing import NamedTuple
+from collections.abc import Callable
+from typing import ClassVar, NamedTuple
 
 import tensorflow as tf
 import tf_keras
 
+from official.xlnet.configs.registry import OPTIMIZERS
 from official.xlnet.configs.training import TrainingConfig
-from official.xlnet.configs.validation import AT_LEAST_1, require_number, require_type
+from official.xlnet.configs.validation import AT_LEAST_1, require, require_number, require_type
+from official.xlnet.training.schedules import WarmupThenDecay
 
 INITIAL_LOSS_SCALE = (
     2.0**15
@@ -34,8 +36,10 @@ _NEWTON_SCHULZ_STEPS = 5
 _EPSILON = 1e-7
 
 
-class _Step(NamedTuple):
+class Step(NamedTuple):
     """Numbers of one update, the same for all variables.
+
+    Without a usable gradient, the rate is 0, and β1 and β2 are 1.
 
     Attributes:
       rate: learning rate, without layer-wise decay.
@@ -56,15 +60,14 @@ class _Step(NamedTuple):
     epsilon: tf.Tensor
 
 
-@tf_keras.utils.register_keras_serializable(package="xlnet")
-class AdamW(tf_keras.optimizers.AdamW):
-    """AdamW optimizer (Loshchilov and Hutter, 2019) with layer-wise learning rate decay.
+class Optimizer(tf_keras.optimizers.AdamW):
+    """Base class of optimizers with layer-wise learning rate decay and two moments.
 
-        m = β1 m + (1 - β1) g;   v = β2 v + (1 - β2) g²
-        w = w - s·lr·(m̂ / (√v̂ + ε) + decay·w)
-
-    Biases and layer normalization weights are not decayed. A step with a non-finite gradient, or
-    with a gradient of zero, as there is without targets, leaves weights and moments unchanged.
+    A subclass updates a variable in `update_step(gradient, variable)`, from the attribute `step`
+    and the methods below. Gradients are clipped by their global norm, and dense; biases and layer
+    normalization weights are not decayed. A step with a non-finite gradient, or with a gradient of
+    zero, as there is without targets, leaves weights and moments unchanged. Moments, and what is
+    added in `build` with `add_variable_from_reference`, are in checkpoints.
 
     Args:
       learning_rate: lr, a float or a learning rate schedule.
@@ -73,7 +76,13 @@ class AdamW(tf_keras.optimizers.AdamW):
         1 for the same rate everywhere.
       decay_embedding: whether the embedding counts as layer 0; False for the full rate.
       **kwargs: further arguments of `tf_keras.optimizers.AdamW`.
+
+    Attributes:
+      step: numbers of this update, a `Step`.
+      settings: {further argument of the constructor: the key of `training` that it comes from}.
     """
+
+    settings: ClassVar[dict[str, str]] = {}
 
     def __init__(
         self,
@@ -89,7 +98,7 @@ class AdamW(tf_keras.optimizers.AdamW):
         # On a GPU, Keras would compile the update of each variable. Called eagerly, the compiled
         # function would keep the numbers of its first step.
         self.jit_compile = False
-        self._step: _Step  # Set before each update by `_clip_gradients`.
+        self.step: Step  # Set before each update by `_clip_gradients`.
         self.exclude_from_weight_decay(var_names=list(NOT_DECAYED))
 
     def get_config(self):
@@ -117,7 +126,7 @@ class AdamW(tf_keras.optimizers.AdamW):
             factor *= self.global_clipnorm / tf.maximum(norm, self.global_clipnorm)
         number, is_good = tf.cast(self.iterations + 1, tf.float32), tf.math.is_finite(factor)
         power_2 = tf.pow(self.beta_2, number)
-        self._step = _Step(
+        self.step = Step(
             rate=tf.where(is_good, self.learning_rate, 0.0),
             factor=tf.where(is_good, factor, 0.0),
             beta_1=tf.where(is_good, self.beta_1, 1.0),
@@ -128,36 +137,94 @@ class AdamW(tf_keras.optimizers.AdamW):
         )
         return grads if self.global_clipnorm else super()._clip_gradients(grads)
 
+    def moments(self, variable) -> tuple[tf.Variable, tf.Variable]:
+        """Returns the two moments of a variable, variables of its shape, 0 at the start."""
+        index = self._index_dict[self._var_key(variable)]
+        return self._momentums[index], self._velocities[index]
+
+    def clipped(self, gradient: tf.Tensor) -> tf.Tensor:
+        """Returns a gradient after clipping; zeros in a step without a usable gradient."""
+        return tf.math.multiply_no_nan(gradient, tf.cast(self.step.factor, gradient.dtype))
+
+    def rate_of(self, variable) -> tf.Tensor:
+        """Returns the learning rate of a variable in this step."""
+        layer = layer_of(variable.name, self.num_layers)
+        layers_above = self.num_layers - layer if layer or self.decay_embedding else 0
+        return tf.cast(self.step.rate * self.layer_decay**layers_above, variable.dtype)
+
+    def is_decayed(self, variable) -> bool:
+        """Whether `weight_decay` applies to a variable."""
+        return self._use_weight_decay(variable)
+
+
+def register_optimizer(name: str) -> Callable[[type[Optimizer]], type[Optimizer]]:
+    """Decorator that registers a subclass of `Optimizer`.
+
+    Its base class is `official.xlnet.training.optimization.Optimizer`, which has clipping,
+    layer-wise decay, exclusions from weight decay and the guard against non-finite gradients.
+
+    Args:
+      name: value of `training.optimizer` that selects it.
+
+    Raises:
+      ConfigError: it is not a subclass, or an optimizer is already registered under the name.
+
+    Example:
+      >>> @register_optimizer("signs")
+      ... class Signs(Optimizer):
+      ...     def update_step(self, gradient, variable):
+      ...         variable.assign_sub(self.rate_of(variable) * tf.sign(self.clipped(gradient)))
+    """
+
+    def add(optimizer: type[Optimizer]) -> type[Optimizer]:
+        is_one = isinstance(optimizer, type) and issubclass(optimizer, Optimizer)
+        require(
+            is_one and optimizer.update_step is not Optimizer.update_step,
+            f"optimizer {name!r}",
+            f"a subclass of {Optimizer.__module__}.Optimizer with an update_step, for layer-wise "
+            "decay, exclusions from weight decay and the guard against non-finite gradients",
+            optimizer,
+        )
+        return OPTIMIZERS.register(name)(optimizer)
+
+    return add
+
+
+@register_optimizer("adamw")
+@tf_keras.utils.register_keras_serializable(package="xlnet")
+class AdamW(Optimizer):
+    """AdamW optimizer (Loshchilov and Hutter, 2019) with layer-wise learning rate decay.
+
+        m = β1 m + (1 - β1) g;   v = β2 v + (1 - β2) g²
+        w = w - s·lr·(m̂ / (√v̂ + ε) + decay·w)
+
+    The arguments are those of `Optimizer`.
+    """
+
     def update_step(self, gradient, variable):
         """Updates one variable and its moments in place.
 
         Allocating new arrays instead would fragment memory.
         """
-        index = self._index_dict[self._var_key(variable)]
-        m, v = self._momentums[index], self._velocities[index]
-        step, rate, dtype = self._step, self._rate_of(variable), gradient.dtype
-        if self._use_weight_decay(variable):
-            variable.assign_sub(variable * tf.cast(rate * self.weight_decay, dtype))
+        m, v = self.moments(variable)
+        step, rate, dtype = self.step, self.rate_of(variable), gradient.dtype
+        if self.is_decayed(variable):
+            variable.assign_sub(variable * (rate * self.weight_decay))
         tf.raw_ops.ResourceApplyAdam(
             var=variable.handle,
             m=m.handle,
             v=v.handle,
             beta1_power=tf.cast(step.power_1, dtype),
             beta2_power=tf.cast(step.power_2, dtype),
-            lr=tf.cast(rate, dtype),
+            lr=rate,
             beta1=tf.cast(step.beta_1, dtype),
             beta2=tf.cast(step.beta_2, dtype),
             epsilon=tf.cast(step.epsilon, dtype),
-            grad=tf.math.multiply_no_nan(gradient, tf.cast(step.factor, dtype)),
+            grad=self.clipped(gradient),
         )
 
-    def _rate_of(self, variable) -> tf.Tensor:
-        """Learning rate of a variable in this step."""
-        layer = layer_of(variable.name, self.num_layers)
-        layers_above = self.num_layers - layer if layer or self.decay_embedding else 0
-        return self._step.rate * self.layer_decay**layers_above
 
-
+@register_optimizer("lamb")
 @tf_keras.utils.register_keras_serializable(package="xlnet")
 class LAMB(AdamW):
     """LAMB optimizer (You et al., 2020), for large batches.
@@ -171,23 +238,22 @@ class LAMB(AdamW):
 
     def update_step(self, gradient, variable):
         """Updates one variable and its moments in place."""
-        index = self._index_dict[self._var_key(variable)]
-        m, v = self._momentums[index], self._velocities[index]
-        step, dtype = self._step, gradient.dtype
-        gradient = tf.math.multiply_no_nan(gradient, tf.cast(step.factor, dtype))
+        m, v = self.moments(variable)
+        step, dtype, gradient = self.step, gradient.dtype, self.clipped(gradient)
         beta_1, beta_2 = tf.cast(step.beta_1, dtype), tf.cast(step.beta_2, dtype)
         m.assign(beta_1 * m + (1 - beta_1) * gradient)
         v.assign(beta_2 * v + (1 - beta_2) * tf.square(gradient))
         m_hat = m / tf.cast(1 - step.power_1, dtype)
         update = m_hat / (tf.sqrt(v / tf.cast(1 - step.power_2, dtype)) + self.epsilon)
-        rate = tf.cast(self._rate_of(variable), dtype)
-        if self._use_weight_decay(variable):
+        rate = self.rate_of(variable)
+        if self.is_decayed(variable):
             update += self.weight_decay * variable
             sizes = tf.norm(variable), tf.norm(update)
             rate *= tf.where(tf.reduce_all(tf.stack(sizes) > 0), sizes[0] / sizes[1], 1.0)
         variable.assign_sub(rate * update)
 
 
+@register_optimizer("muon")
 @tf_keras.utils.register_keras_serializable(package="xlnet")
 class Muon(AdamW):
     """Muon optimizer (Jordan et al., 2024): orthogonalized momentum for the matrices of layers.
@@ -207,6 +273,7 @@ class Muon(AdamW):
     """
 
     momentum = 0.95  # μ
+    settings = {"scale": "muon_scale"}
 
     def __init__(self, learning_rate=0.001, scale=0.2, **kwargs):
         super().__init__(learning_rate, **kwargs)
@@ -220,18 +287,17 @@ class Muon(AdamW):
         if not _LAYER_MATRIX.search(variable.name):
             super().update_step(gradient, variable)
             return
-        m = self._momentums[self._index_dict[self._var_key(variable)]]
-        step, dtype = self._step, gradient.dtype
-        gradient = tf.math.multiply_no_nan(gradient, tf.cast(step.factor, dtype))
+        m, _ = self.moments(variable)
+        dtype, gradient = gradient.dtype, self.clipped(gradient)
         # As beta_1: 1 in a step without a usable gradient.
-        momentum = tf.where(step.beta_1 < 1, tf.cast(self.momentum, dtype), 1)
+        momentum = tf.where(self.step.beta_1 < 1, tf.cast(self.momentum, dtype), 1)
         m.assign(momentum * m + (1 - momentum) * gradient)
         nesterov = momentum * m + (1 - momentum) * gradient
         matrix = tf.reshape(nesterov, [variable.shape[0], -1])
         update = tf.reshape(orthogonalized(matrix), variable.shape)
         scale = self.scale * max(matrix.shape) ** 0.5
-        rate = tf.cast(self._rate_of(variable), dtype)
-        variable.assign_sub(rate * (scale * update + self.weight_decay * variable))
+        change = scale * update + self.weight_decay * variable
+        variable.assign_sub(self.rate_of(variable) * change)
 
 
 # Kernels of the encoder's layers, attention and feed-forward; on a further replica, too.
@@ -239,56 +305,10 @@ _LAYER_MATRIX = re.compile(
     r"(?:^|/)(?:layer_\d+|shared_layer)/.*_kernel(?:/replica_\d+)?(?::\d+)?$"
 )
 
-OPTIMIZERS = {"adamw": AdamW, "lamb": LAMB, "muon": Muon}
-
-
-@tf_keras.utils.register_keras_serializable(package="xlnet")
-class WarmupThenDecay(tf_keras.optimizers.schedules.LearningRateSchedule):
-    """Learning rate schedule: linear warmup, then polynomial decay.
-
-    Args:
-      learning_rate: peak learning rate, reached after `warmup_steps`.
-      warmup_steps: number of linear warmup steps; 0 for none.
-      num_steps: step at which the decay ends; the rate is constant from there on.
-      end_learning_rate: learning rate at the end of the decay.
-      decay_power: exponent of the decay; 1 is linear.
-
-    Example:
-      >>> rate = WarmupThenDecay(1e-3, warmup_steps=10, num_steps=110)
-      >>> [f"{float(rate(step)):.1e}" for step in (5, 10, 60, 110)]
-      ['5.0e-04', '1.0e-03', '5.0e-04', '0.0e+00']
-    """
-
-    def __init__(
-        self,
-        learning_rate: float,
-        warmup_steps: int,
-        num_steps: int,
-        end_learning_rate: float = 0.0,
-        decay_power: float = 1.0,
-    ):
-        self.settings = {
-            "learning_rate": learning_rate,
-            "warmup_steps": warmup_steps,
-            "num_steps": num_steps,
-            "end_learning_rate": end_learning_rate,
-            "decay_power": decay_power,
-        }
-
-    def __call__(self, step: tf.Tensor) -> tf.Tensor:
-        peak, warmup_steps, num_steps, end, power = self.settings.values()
-        step = tf.cast(step, tf.float32)
-        left = 1 - (step - warmup_steps) / max(1, num_steps - warmup_steps)
-        decayed = end + (peak - end) * tf.clip_by_value(left, 0.0, 1.0) ** power
-        return tf.where(step < warmup_steps, peak * step / max(1, warmup_steps), decayed)
-
-    def get_config(self):
-        return self.settings
-
 
 def create_optimizer(
     training: TrainingConfig, num_layers: int
-) -> AdamW | tf_keras.mixed_precision.LossScaleOptimizer:
+) -> Optimizer | tf_keras.mixed_precision.LossScaleOptimizer:
     """Creates the optimizer of a run, with its learning rate schedule.
 
     With `training.precision` `mixed_float16` it is wrapped in a `LossScaleOptimizer`: the loss is
@@ -307,15 +327,9 @@ def create_optimizer(
     """
     require_type("training", training, TrainingConfig)
     require_number("num_layers", num_layers, AT_LEAST_1)
-    own = {"scale": training.muon_scale} if training.optimizer == "muon" else {}
-    optimizer = OPTIMIZERS[training.optimizer](
-        learning_rate=WarmupThenDecay(
-            training.learning_rate,
-            training.warmup_steps,
-            training.num_steps,
-            training.end_learning_rate,
-            training.decay_power,
-        ),
+    kind = OPTIMIZERS[training.optimizer]
+    optimizer = kind(
+        learning_rate=WarmupThenDecay(**training.as_dict()),
         weight_decay=training.weight_decay,
         beta_1=training.adam_beta_1,
         beta_2=training.adam_beta_2,
@@ -324,7 +338,7 @@ def create_optimizer(
         num_layers=num_layers,
         layer_decay=training.layer_decay,
         decay_embedding=training.decay_embedding,
-        **own,
+        **{name: getattr(training, key) for name, key in kind.settings.items()},
     )
     if training.precision != "mixed_float16":
         return optimizer

@@ -19,8 +19,16 @@ from data_prep.pipelines import prepare as pipeline
 from data_prep.settings import ReadOptions
 from official.xlnet.api.vocabulary import train_vocabulary
 from official.xlnet.errors import DataError, XLNetError
-from tests.helpers.corpora import as_text, prepare, random_documents
-from tests.helpers.text_files import MARK, as_bytes, as_json, as_parquet, store_tfds
+from tests.helpers.corpora import (
+    MARK,
+    as_bytes,
+    as_json,
+    as_parquet,
+    as_text,
+    prepare,
+    random_documents,
+    store_tfds,
+)
 
 
 def read_all(path, **options):

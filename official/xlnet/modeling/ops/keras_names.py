@@ -29,7 +29,7 @@ MODULES = {
     "StackedDepth": "modeling.depth.stacked",
     "TwoStreamAttentionMask": "modeling.layers.two_stream_mask",
     "TwoStreamRelativeAttention": "modeling.layers.relative_attention",
-    "WarmupThenDecay": "training.optimization",
+    "WarmupThenDecay": "training.schedules",
     "XLNetBlock": "modeling.layers.xlnet_block",
     "XLNetClassifier": "modeling.models.xlnet_classifier",
     "XLNetEncoder": "modeling.networks.xlnet_encoder",
