@@ -67,6 +67,7 @@ def line(world, tmp_path):
 
 
 YAML = ("[", "!!python/object/apply:os.system ['false']", "2020-13-45", "9" * 5000, "[" * 5000)
+JSON_LINES = ("score", "generate", "predict")
 SENTENCES = [
     *(("pretrain", f"--set=learning_rate={value}", "learning_rate") for value in (*YAML, "{1: 2}")),
     ("pretrain", "--set=num_layers=100000000", "num_layers: expected in [1, 1000]"),
@@ -74,6 +75,7 @@ SENTENCES = [
     ("pretrain", "--set=training.batch_size=2000000000", "batches of 2,000,000,000 rows"),
     ("finetune", "--set=d_inner=2000000000", "expected at least 1,440.0 GB"),
     ("finetune", "--set=training.batch_size=2000000000", "batches of 2,000,000,000 rows"),
+    *((verb, "--output=OUT.tsv", "expected a file of JSON lines") for verb in JSON_LINES),
     ("generate", "--temperature=nan", "temperature"),
     ("generate", "--temperature=-1", "temperature"),
     ("generate", "--num_tokens=-1", "num_tokens"),

@@ -7,6 +7,7 @@ from typing import Annotated, Any
 
 from data_prep.tasks.text_rows import read_text_rows
 from official.xlnet.data.reading import check_unknown, say_counts
+from official.xlnet.data.result_files import require_json_lines
 from official.xlnet.data.text_files import write_json_lines
 from official.xlnet.files.arguments import COMMAS, OutputFile, Path
 from official.xlnet.files.public import public
@@ -60,6 +61,7 @@ def generate_file(
     from official.xlnet.inference.language_model import loaded
     from official.xlnet.inference.sampling import Sampling
 
+    require_json_lines(output)
     rows = read_text_rows(text, input)
     texts = [row["text"] for row in rows]
     if choices or candidates:

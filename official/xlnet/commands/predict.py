@@ -18,6 +18,7 @@ from official.xlnet.configs.task import TaskConfig
 from official.xlnet.data.examples import Example
 from official.xlnet.data.graph_names import columns_of_inputs
 from official.xlnet.data.reading import check_unknown, say_counts
+from official.xlnet.data.result_files import require_json_lines
 from official.xlnet.data.text_files import write_json_lines, write_resumed
 from official.xlnet.errors import ConfigError, require_config
 from official.xlnet.files.arguments import OutputFile, Path
@@ -75,6 +76,7 @@ def predict_file(
     require_config(
         bool(model) != bool(endpoint), "model and endpoint", "one of them", "both or none"
     )
+    require_json_lines(output)
     if endpoint:
         predictor = _remote(endpoint, name, signature, timeout, retries, task, input, batch_size)
     else:

@@ -12,7 +12,7 @@ from data_prep.tasks.text_rows import read_suite, read_text_rows
 from official.xlnet.configs.choices import GIVEN_SIDES, PUNCTUATION, SCORING_ORDERS, UNITS
 from official.xlnet.configs.validation import require
 from official.xlnet.data.reading import check_unknown, say_counts
-from official.xlnet.data.result_files import TABLES, check_ending, write_rows
+from official.xlnet.data.result_files import TABLES, check_ending, require_json_lines, write_rows
 from official.xlnet.data.text_files import write_json_lines
 from official.xlnet.errors import ConfigError, DataError, require_data
 from official.xlnet.files.arguments import OutputFile, Path
@@ -80,6 +80,8 @@ def score_file(
     table = output if words or pairs else None
     if table:
         check_ending(table, TABLES)
+    else:
+        require_json_lines(output)
     if pairs:
         if not input or text or words or norms:
             raise ConfigError("pairs: expected input, and neither text, words nor norms")

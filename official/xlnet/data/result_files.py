@@ -34,6 +34,13 @@ def check_ending(path: str, endings: Sequence[str]) -> str:
     return ending
 
 
+def require_json_lines(path: str | None) -> None:
+    """Raises `ConfigError` for a path whose ending is that of a table."""
+    ending = os.path.splitext(path or "")[1]
+    if ending in TABLES and ending != ".jsonl":
+        raise ConfigError(f"output: expected a file of JSON lines, e.g. rows.jsonl, got {path}")
+
+
 def write_rows(path: str, rows: Sequence[dict[str, Any]]) -> None:
     """Writes a table atomically.
 

@@ -179,11 +179,31 @@ def tree(directory: str) -> dict[str, int]:
 def glob(pattern: str) -> list[str]:
     """Paths that match a pattern; `**` matches directories recursively."""
     if not is_remote(pattern):
-        return local_glob.glob(pattern, recursive=True)
+        return _local_glob(f"{pattern}/*" if os.path.basename(pattern) == "**" else pattern)
     return _call(
         pattern,
         lambda system, name: [system.unstrip_protocol(path) for path in system.glob(name)],
     )
+
+
+def _local_glob(pattern: str) -> list[str]:
+    """As `glob.glob`, with each directory of `**` once, also where links form a cycle."""
+    before, stars, after = pattern.partition("**/")
+    if not stars or before[-1:] not in ("", "/"):
+        return local_glob.glob(pattern)
+    found: dict[str, None] = {}
+    for base in local_glob.glob(before) if before else [""]:
+        seen = set()
+        for folder, names, _ in os.walk(base or ".", followlinks=True):
+            facts = os.stat(folder)
+            if (facts.st_dev, facts.st_ino) in seen:
+                names.clear()
+                continue
+            seen.add((facts.st_dev, facts.st_ino))
+            names[:] = sorted(name for name in names if not name.startswith("."))
+            inside = folder if base else os.path.relpath(folder).removeprefix(".")
+            found |= dict.fromkeys(_local_glob(os.path.join(local_glob.escape(inside), after)))
+    return list(found)
 
 
 def make_dirs(directory: str) -> None:

@@ -4,6 +4,7 @@ And the mirror of an output directory: what of it is in a bucket, and in which o
 """
 
 import collections
+import glob
 import os
 import pathlib
 import subprocess
@@ -273,3 +274,30 @@ def test_of_a_model_in_a_bucket_only_what_is_read_is_copied(tmp_path):
     with staging.local_copy(URL) as folder:
         found = {str(path.relative_to(folder)) for path in pathlib.Path(folder).rglob("*.*")}
     assert found == {"config.yaml", "spiece.model", *steps[2:]}
+
+
+def test_links_in_a_cycle_are_followed_once(tmp_path, monkeypatch):
+    """As the library's pattern, but each directory counts once; hidden ones are left out."""
+    for name in ("a/b", "a/.hidden", "c d/[e]", "other"):
+        (tmp_path / "top" / name).mkdir(parents=True)
+    for name in ("x.txt", "a/y.txt", "a/b/z.txt", "a/.hidden/no.txt", "c d/[e]/w.txt"):
+        (tmp_path / "top" / name).touch()
+    monkeypatch.chdir(tmp_path)
+    for pattern in (
+        "top/**/*.txt",
+        "**/*.txt",
+        f"{tmp_path}/**/b/*.txt",
+        "top/**",
+        "t*/**/**/y.txt",
+    ):
+        assert {*file_system.glob(pattern)} >= {
+            path for path in glob.glob(pattern, recursive=True) if os.path.isfile(path)
+        }
+    (tmp_path / "top/a/b/up").symlink_to(tmp_path / "top")
+    (tmp_path / "top/other/up").symlink_to(tmp_path / "top/a")
+    (tmp_path / "top/other/self").symlink_to(tmp_path / "top/other")
+    found = file_system.glob("top/**/*.txt")
+    assert {os.path.realpath(path) for path in found} == {
+        str(tmp_path / "top" / name) for name in ("x.txt", "a/y.txt", "a/b/z.txt", "c d/[e]/w.txt")
+    }
+    assert len(found) == 4
