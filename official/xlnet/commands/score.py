@@ -74,7 +74,6 @@ def score_file(
     """
     from official.xlnet.inference.language_model import SCORED, loaded
     from official.xlnet.inference.scoring import Scorer, standard_error
-    from official.xlnet.inference.text_parts import in_context
     from official.xlnet.inference.words import Word
 
     table = output if words or pairs else None
@@ -95,11 +94,7 @@ def score_file(
             f"{', '.join(sorted(taken))}; rename them"
         )
     scored_model, tokenizer = loaded(model, kinds=SCORED)
-    texts = [
-        in_context(row["text"], fixed, given if fixed else "left")
-        for row in rows
-        for fixed in [(row.get("context") if context is None else context) or ""]
-    ]
+    texts = _placed(rows, context, given)
     targets = [spans for _, spans in texts]
     scores = Scorer(scored_model, tokenizer).score(
         [whole for whole, _ in texts],
@@ -151,6 +146,19 @@ def _pair_rows(path: str) -> tuple[list[dict[str, Any]], list[str]]:
         return suite
     pairs = read_text_rows([], path, ("good", "bad"))
     return [{**row, "text": row[side]} for side in ("good", "bad") for row in pairs], []
+
+
+def _placed(
+    rows: list[dict[str, Any]], context: str | None, given: str
+) -> list[tuple[str, list[tuple[int, int]]]]:
+    """Each text in its context, and the spans of characters to score in it."""
+    from official.xlnet.inference.text_parts import in_context
+
+    return [
+        in_context(row["text"], fixed, given if fixed else "left")
+        for row in rows
+        for fixed in [(row.get("context") if context is None else context) or ""]
+    ]
 
 
 def _texts(rows: list[dict[str, Any]], scores: list[Any]) -> list[dict[str, Any]]:
