@@ -5,6 +5,7 @@ import signal
 import pytest
 
 from official.xlnet.cli import set_environment_defaults
+from official.xlnet.tokenization.tokenizer import Tokenizer
 from tests.helpers.oracles import tokenizer_oracle
 from tests.helpers.world import World, kept_world
 
@@ -27,6 +28,12 @@ def vocab_file(tmp_path_factory):
     path = str(tmp_path_factory.mktemp("vocabulary") / "spiece.model")
     tokenizer_oracle.train_vocabulary(path)
     return path
+
+
+@pytest.fixture(scope="session")
+def tokenizer(vocab_file):
+    """The tokenizer of `vocab_file`."""
+    return Tokenizer(vocab_file)
 
 
 @pytest.fixture(scope="session")

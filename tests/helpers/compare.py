@@ -1,6 +1,11 @@
-"""Lists of arrays: copies of variables, and comparisons one by one."""
+"""Comparisons one by one: arrays, variables, rows; and what the message of an error promises."""
+
+import itertools
 
 import numpy as np
+import pytest
+
+from official.xlnet.errors import ConfigError, DataError
 
 
 def values(variables):
@@ -18,6 +23,27 @@ def assert_all_close(found, wanted, rtol=1e-7, atol=0.0):
         np.testing.assert_allclose(one, other, rtol=rtol, atol=atol)
 
 
+def assert_same_variables(found, expected):
+    """Variables of two models, in their order, have equal values."""
+    for one, other in zip(found, expected, strict=True):
+        np.testing.assert_array_equal(one.numpy(), other.numpy(), other.name)
+
+
+def assert_same_items(found, expected):
+    """Long lists are equal, or the first places are named where they differ."""
+    pairs = itertools.zip_longest(found, expected)
+    different = [(place, *pair) for place, pair in enumerate(pairs) if pair[0] != pair[1]]
+    assert not different, f"{len(different)} of {len(expected)} differ, such as {different[:3]}"
+
+
 def assert_all_differ(found, others):
     """No array is the same as its counterpart."""
     assert all(np.any(one != other) for one, other in zip(found, others, strict=True))
+
+
+def assert_refused(message, call, *arguments, **settings):
+    """A call raises a user error: one line, not too long, that matches a pattern."""
+    with pytest.raises((ConfigError, DataError), match=message) as caught:
+        call(*arguments, **settings)
+    assert 20 < len(str(caught.value)) < 1200 and "\n" not in str(caught.value)
+    return caught.value

@@ -15,13 +15,16 @@ import tempfile
 import zstandard
 
 from data_prep.corpus.corpus import find_shards
+from data_prep.corpus.formats import Counts
+from data_prep.corpus.readers import read_documents
 from data_prep.pipelines import prepare as pipelines
 from data_prep.records.token_files import sentence_end_bit, token_dtype, write_token_files
-from data_prep.settings import Settings
+from data_prep.settings import ReadOptions, Settings
 from official.xlnet.api.vocabulary import train_vocabulary
 from official.xlnet.configs.experiment import XLNetConfig
-from official.xlnet.data.schema import SCALAR_FEATURES
+from official.xlnet.data.schema import SCALAR_FEATURES, Manifest
 from official.xlnet.errors import DataError
+from official.xlnet.tokenization.special_tokens import EOD_ID
 from official.xlnet.tokenization.tokenizer import Tokenizer
 
 UDHR = pathlib.Path(__file__).parents[3] / "shared/data/udhr"
@@ -59,8 +62,8 @@ def as_text(documents: list[list[str]]) -> str:
 def vocabulary_dir(size: int = 211) -> str:
     """Directory of a vocabulary of `WORDS`, made once a run."""
     directory = tempfile.mkdtemp()
-    with open(f"{directory}/text.txt", "w", encoding="utf-8") as file:
-        file.write(as_text(random_documents(random.Random(0), 300)))
+    text = as_text(random_documents(random.Random(0), 300))
+    pathlib.Path(directory, "text.txt").write_text(text, encoding="utf-8")
     train_vocabulary([f"{directory}/text.txt"], directory, size)
     return directory
 
@@ -103,6 +106,34 @@ def prepare(inputs, output, vocab=None, num_workers=1, **changes):
     options = {name: x for name, x in changes.items() if name not in settings}
     arguments = inputs, vocab or vocabulary_dir(), config, output
     return pipelines.prepare(*arguments, num_workers=num_workers, **options)
+
+
+def read_all(*paths, **options) -> tuple[list[list[str]], Counts]:
+    """Documents of files, or of a frame, and what was counted; `reported` is the progress."""
+    counts, documents, reported = Counts(), [], []
+    options = ReadOptions(**options)
+    for shard in find_shards(list(map(str, paths)), options):
+        for batch in read_documents(shard, options, counts, reported.append):
+            documents += batch
+    counts["reported"] = sum(reported)
+    return documents, counts
+
+
+def contents(directory, pattern="[!.]*") -> dict[str, bytes]:
+    """{file name: bytes} of the files in a directory that match a pattern."""
+    return {path.name: path.read_bytes() for path in sorted(pathlib.Path(directory).glob(pattern))}
+
+
+def documents_in(directory, split="train") -> list[list[int]]:
+    """Tokens of the documents of a split, in the reuse parts of forward lanes; the last is cut."""
+    manifest, documents = Manifest.load(str(directory)), [[]]
+    for name in [*manifest.splits[split].files][:: 2 if manifest.bidirectional else 1]:
+        for window in read_lane(pathlib.Path(directory, name)):
+            for token in window["token_ids"][: manifest.reuse_len]:
+                documents[-1].append(token)
+                if token == EOD_ID:
+                    documents.append([])
+    return documents
 
 
 def read_lane(path: pathlib.Path) -> list[dict]:
