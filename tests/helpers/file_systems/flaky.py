@@ -7,14 +7,14 @@ SCHEME = "flaky"
 
 
 class FlakyFileSystem(MemoryFileSystem):
-    """Fails in `num_faults` calls, or while `is_lost`; counts its calls."""
+    """Fails in `num_faults` calls, or with `error` while it is not None; counts its calls."""
 
     protocol = SCHEME
     store = {}
     pseudo_dirs = [""]
 
     num_faults = 0
-    is_lost = False
+    error = None
     calls = 0
 
     @classmethod
@@ -28,13 +28,13 @@ class FlakyFileSystem(MemoryFileSystem):
     def reset(cls):
         cls.store.clear()
         cls.pseudo_dirs[:] = [""]
-        cls.num_faults, cls.is_lost = 0, False
+        cls.num_faults, cls.error = 0, None
 
     def _may_fail(self):
         cls = type(self)
         cls.calls += 1
-        if cls.is_lost:
-            raise ConnectionResetError("the bucket is lost")
+        if cls.error:
+            raise cls.error
         if cls.num_faults:
             cls.num_faults -= 1
             raise TimeoutError("no answer")

@@ -6,8 +6,8 @@ import subprocess
 
 import pytest
 
-from official.xlnet.errors import DataError
 from official.xlnet.files.checksums import CHECKSUMS_FILE, check_checksums, write_checksums
+from tests.helpers.compare import assert_refused
 
 FILES = {"a.pb": b"one", "assets.extra/b": b"two", "variables/c d": b"three"}
 
@@ -44,5 +44,4 @@ def test_what_changed_is_noticed(folder, file, content, message):
     (folder / file).unlink()
     if content is not None:
         (folder / file).write_bytes(content)
-    with pytest.raises(DataError, match=message):
-        check_checksums(str(folder))
+    assert_refused(message, check_checksums, str(folder))

@@ -1,11 +1,11 @@
 """One writer for each directory."""
 
+import concurrent.futures
 import os
 import shutil
 import signal
 import subprocess
 import sys
-import threading
 import time
 
 import pytest
@@ -100,22 +100,14 @@ def test_a_lease_that_is_not_seen_is_written_anew_and_one_of_another_is_not_repl
 @pytest.mark.parametrize("file_system", ["network"], indirect=True)
 def test_of_two_that_take_over_the_same_lease_one_holds_it(file_system, tmp_path):
     (tmp_path / LOCK_FILE).write_text("process 1 on a host that is gone\n")
-    held, refused = [], []
 
     def hold():
-        try:
-            with only_writer(str(tmp_path)):
-                held.append(time.monotonic())
-                time.sleep(5 * RENEWAL)
-        except DataError as error:
-            refused.append(error)
+        with only_writer(str(tmp_path)):
+            time.sleep(5 * RENEWAL)
 
-    threads = [threading.Thread(target=hold) for _ in range(3)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    assert len(held) == 1 and len(refused) == 2
+    with concurrent.futures.ThreadPoolExecutor(3) as pool:
+        errors = [future.exception() for future in [pool.submit(hold) for _ in range(3)]]
+    assert [type(error) for error in errors if error] == [DataError] * 2
 
 
 ROUNDS = """

@@ -7,10 +7,10 @@ import math
 import pytest
 
 from official.xlnet.configs.experiment import XLNetConfig
-from official.xlnet.errors import ConfigError, DataError
 from official.xlnet.files.json_files import json_text, parse_json, read_json
 from official.xlnet.files.schema import conform
 from official.xlnet.files.yaml_files import parse_yaml
+from tests.helpers.compare import assert_refused
 
 BOMB = "a0: &a0 [x, x, x, x, x, x, x, x, x]\n" + "".join(
     f"a{n}: &a{n} [{', '.join([f'*a{n - 1}'] * 9)}]\n" for n in range(1, 10)
@@ -20,16 +20,14 @@ BOMB = "a0: &a0 [x, x, x, x, x, x, x, x, x]\n" + "".join(
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("{", "Expecting"),
-        ("9" * 5000, "4300"),
-        ("[" * 100_000, "recursion"),
-        ("", "Expecting"),
+        ("{", "row 7 is not valid JSON: Expecting"),
+        ("9" * 5000, "row 7 is not valid JSON: .*4300"),
+        ("[" * 100_000, "row 7 is not valid JSON: .*recursion"),
+        ("", "row 7 is not valid JSON: Expecting"),
     ],
 )
 def test_wrong_json_is_a_sentence(text, message):
-    with pytest.raises(DataError, match="row 7 is not valid JSON: ") as error:
-        parse_json(text, "row 7")
-    assert message in str(error.value) and len(str(error.value)) < 200
+    assert len(str(assert_refused(message, parse_json, text, "row 7"))) < 200
 
 
 @pytest.mark.parametrize(
@@ -52,21 +50,8 @@ def test_wrong_json_is_a_sentence(text, message):
     ],
 )
 def test_wrong_yaml_is_a_sentence(text, message):
-    with pytest.raises(ConfigError, match=r"my\.yaml") as error:
-        parse_yaml(text, "my.yaml")
-    assert message in str(error.value) and len(str(error.value)) < 300
-
-
-def test_a_wrong_configuration_is_a_sentence(tmp_path):
-    path = tmp_path / "c.yaml"
-    for text in ("1: {}", "null: {}", "model: {1: 2}", "model: [1]", "- 1", BOMB, "data: {x: 1}"):
-        path.write_text(text)
-        with pytest.raises(ConfigError, match=r"c\.yaml") as error:
-            XLNetConfig.load(str(path))
-        assert len(str(error.value)) < 400
-    for value in ("[", "!!python/object/apply:os.abort []", "2020-13-45", "9" * 99, "{1: 2}"):
-        with pytest.raises(ConfigError, match="learning_rate"):
-            XLNetConfig().apply([f"learning_rate={value}"])
+    error = str(assert_refused(r"my\.yaml", parse_yaml, text, "my.yaml"))
+    assert message in error and len(error) < 300
 
 
 def test_a_configuration_that_is_saved_is_loaded(tmp_path):
@@ -78,14 +63,12 @@ def test_a_configuration_that_is_saved_is_loaded(tmp_path):
 
 
 def test_good_json_is_what_it_says(tmp_path):
-    trees = [{"a": [1, 2.5, -(10**18), "é😀", None, True], "b": {"c": {}}}, [[]] * 1000]
-    for tree in trees:
+    for tree in [{"a": [1, 2.5, -(10**18), "é😀", None, True], "b": {"c": {}}}, [[]] * 1000]:
         assert parse_json(json.dumps(tree), "here") == tree
     text = json_text({"a": math.nan, "b": [math.inf, 1.5], "c": "é\udc80"})
     assert text == '{"a": null, "b": [null, 1.5], "c": "é\\udc80"}'
     (tmp_path / "x.json").write_bytes(b"\xff")
-    with pytest.raises(DataError, match=r"x\.json, line 1: expected UTF-8"):
-        read_json(str(tmp_path / "x.json"))
+    assert_refused(r"x\.json, line 1: expected UTF-8", read_json, str(tmp_path / "x.json"))
 
 
 @dataclasses.dataclass
@@ -120,9 +103,8 @@ class Whole:
 def test_a_tree_of_another_form_is_a_sentence(change, message):
     good = {"parts": {"x": {"count": 3}}, "names": ["a"]}
     assert conform(good, Whole, "here") == Whole({"x": Part(3, 0.5)}, ["a"], None)
-    with pytest.raises(DataError) as error:
-        conform(good | change, Whole, "here")
-    assert str(error.value).startswith(message) and len(str(error.value)) < 200
+    error = str(assert_refused("", conform, good | change, Whole, "here"))
+    assert error.startswith(message) and len(error) < 200
 
 
 def test_numbers_of_other_programs_are_read():
