@@ -1,7 +1,6 @@
 """Every format of text and of tables, drawn from their tables: written, read, divided, damaged."""
 
 import gzip
-import pickle
 import random
 import re
 
@@ -9,14 +8,14 @@ import pandas as pd
 import pytest
 
 from data_prep.corpus import corpus, readers, text_formats
-from data_prep.corpus.formats import TEXT_FORMATS, Counts
-from data_prep.corpus.readers import read_documents
+from data_prep.corpus.formats import TEXT_FORMATS
 from data_prep.settings import ReadOptions
 from data_prep.tasks.table_files import TABLE_FORMATS
 from data_prep.tasks.task_data import read_task
 from official.xlnet.configs.task import TaskConfig
 from official.xlnet.data.examples import TextExample
 from official.xlnet.errors import ConfigError, DataError
+from tests.helpers import corpora
 from tests.helpers.corpora import (
     COMPRESS,
     MARK,
@@ -28,6 +27,7 @@ from tests.helpers.corpora import (
     as_wikitext,
     random_documents,
     store_tfds,
+    wet_records,
 )
 
 NOT_UTF8 = ["\udcff"]
@@ -56,6 +56,7 @@ FORMS = {
     "infinite.ndjson": (lambda d: as_json(d, "1e999"), {}),
     "TEXT.NDJSON.GZ": (lambda d: gzip.compress(as_json(d)), {}),
     "no_ending": (lambda d: COMPRESS["bz2"](as_bytes(d)), {}),
+    "members.wet.gz": (lambda d: b"".join(map(gzip.compress, wet_records(d))), {}),
     "wiki_mark": (lambda d: MARK + as_wiki(d), {}),
     "wiki.train.tokens": (as_wikitext, TITLES),
     "wiki.crlf.tokens": (lambda d: as_wikitext(d, "\r\n"), TITLES),
@@ -72,19 +73,16 @@ FORMS |= {
 
 def titled_documents(seed):
     documents = random_documents(random.Random(seed), 23)
-    return [[f"= Title {n} =", "= = Part = =", *d] for n, d in enumerate(documents)]
+    return [[f"= Title {n} =", "= = Part = =", "WARC/1.0", *d] for n, d in enumerate(documents)]
 
 
 def read_all(path, monkeypatch, size=1 << 20, **options):
     """Documents of a file in parts of a size, what was counted, and the number of parts."""
     monkeypatch.setattr(corpus, "shard_bytes", lambda _: size)
     monkeypatch.setattr(text_formats, "_EXAMPLES_PER_SHARD", 7)
-    counts, documents, reported, options = Counts(), [], [], ReadOptions(**options)
-    shards = corpus.find_shards([str(path)], options)
-    for shard in pickle.loads(pickle.dumps(shards)):
-        for batch in read_documents(shard, options, counts, reported.append):
-            documents += batch
-    assert sum(reported) == sum(shard.num_bytes for shard in shards)
+    documents, counts = corpora.read_all(path, **options)
+    shards = corpus.find_shards([str(path)], ReadOptions(**options))
+    assert counts.pop("reported") == sum(shard.num_bytes for shard in shards)
     return documents, counts, len(shards)
 
 
@@ -134,6 +132,7 @@ def test_another_form_of_a_text_format(name, tmp_path, monkeypatch):
         marked = ("mark.txt", "concatenated.txt", "nul.txt", "wiki_mark")
         assert (counts["removed_characters"] > 0) == (name in marked)
         assert not counts["malformed_records"] and not counts["missing_texts"]
+        assert counts["other_records"] == (".wet" in name)
 
 
 def test_other_names_of_formats_are_refused(tmp_path):

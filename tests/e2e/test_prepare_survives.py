@@ -14,7 +14,7 @@ import psutil
 import pytest
 
 from official.xlnet.errors import DataError
-from tests.helpers.corpora import as_text, prepare, random_documents
+from tests.helpers.corpora import as_text, contents, prepare, random_documents
 from tests.helpers.replicas.clusters import dask_cluster
 
 NUM_FILES = 24
@@ -39,11 +39,6 @@ def corpus(tmp_path_factory):
     pattern = str(directory / "*.txt")
     prepare(pattern, directory / "out", **CHANGES)
     return pattern, contents(directory / "out")
-
-
-def contents(directory):
-    files = sorted(path for path in directory.iterdir() if path.name[0] != ".")
-    return {path.name: path.read_bytes() for path in files}
 
 
 def start(pattern, output):

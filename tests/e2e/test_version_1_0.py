@@ -13,8 +13,8 @@ import zipfile
 import numpy as np
 import pytest
 import tf_keras
-
 from tests.fixtures.make_version_1_0 import inputs_of_keras
+
 from tests.helpers.tiny import random_windows
 from tests.helpers.world import command
 

@@ -9,6 +9,7 @@ import gzip
 import json
 import lzma
 import pathlib
+import pickle
 import random
 import tempfile
 
@@ -112,7 +113,7 @@ def read_all(*paths, **options) -> tuple[list[list[str]], Counts]:
     """Documents of files, or of a frame, and what was counted; `reported` is the progress."""
     counts, documents, reported = Counts(), [], []
     options = ReadOptions(**options)
-    for shard in find_shards(list(map(str, paths)), options):
+    for shard in pickle.loads(pickle.dumps(find_shards(list(map(str, paths)), options))):
         for batch in read_documents(shard, options, counts, reported.append):
             documents += batch
     counts["reported"] = sum(reported)
@@ -274,12 +275,22 @@ def as_wikitext(documents, end="\n"):
     return end.join(f" {end}{document}" for document in lines).encode()
 
 
+def warc_record(kind, content, content_type="text/plain"):
+    """A record of WARC 1.0 (ISO 28500): header, empty line, content, two line ends."""
+    names = {"WARC-Type": kind, "WARC-Record-ID": "<urn:uuid:7d2c>", "Content-Type": content_type}
+    names["Content-Length"] = str(len(content))
+    header = "".join(f"{name}: {value}\r\n" for name, value in names.items())
+    return f"WARC/1.0\r\n{header}\r\n".encode() + content + b"\r\n\r\n"
+
+
+def wet_records(documents):
+    about = warc_record("warcinfo", b"Software-Info: ia-web-commons\r\n", "application/warc-fields")
+    pages = (encoded("\n".join(document)) for document in documents)
+    return [about, *(warc_record("conversion", page) for page in pages)]
+
+
 def as_wet(documents):
-    records = [b"WARC/1.0\r\nWARC-Type: warcinfo\r\nContent-Length: 2\r\n\r\nhi\r\n\r\n"]
-    head = "WARC/1.0\r\nWARC-Type: conversion\r\nContent-Type: text/plain\r\nContent-Length: "
-    for text in (encoded("\n".join(document)) for document in documents):
-        records.append(f"{head}{len(text)}\r\n\r\n".encode() + text + b"\r\n\r\n")
-    return b"".join(records)
+    return b"".join(wet_records(documents))
 
 
 def as_parquet(documents):

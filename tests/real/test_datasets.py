@@ -8,15 +8,14 @@ import pandas as pd
 import pytest
 import tensorflow_datasets as tfds
 
-from data_prep.corpus.corpus import find_shards, list_of_paths
-from data_prep.corpus.formats import Counts
-from data_prep.corpus.readers import read_documents
-from data_prep.settings import ReadOptions
+from data_prep.corpus import text_formats
+from data_prep.corpus.corpus import list_of_paths
 from data_prep.tasks.task_data import read_task, stream_task
 from official import xlnet
 from official.xlnet.configs.task import TaskConfig
 from official.xlnet.data.examples import TextExample
 from official.xlnet.errors import DataError
+from tests.helpers.corpora import read_all
 
 NAMES = ("negative", "positive")
 SENTENCES = ['a fine film, with "quotes"', "", "naïve\nlines", "标题 \u00a0", "a\ttab", "'", "dull"]
@@ -105,8 +104,10 @@ def films(tmp_path_factory):
         yield builder
 
 
-@pytest.mark.parametrize("split", ["train", "train[:40%]", "train[2:5]", "train[-1:]"])
-def test_tfds_splits_and_slices(films, split):
+@pytest.mark.parametrize(
+    "split", ["train", "train[:40%]", "train[2:5]", "train[-1:]", "train[1:3]+train[4:]"]
+)
+def test_tfds_splits_and_slices(films, split, monkeypatch):
     order = [int(row["idx"]) for row in tfds.as_numpy(films.as_dataset(split=split))]
     path, task = f"tfds:films:{split}", task_of(text_columns=("sentence",))
     expected = [TextExample(str(n), (SENTENCES[n],), NAMES[n % 2]) for n in order]
@@ -115,6 +116,10 @@ def test_tfds_splits_and_slices(films, split):
         path, task_of("multi_label", text_columns=("sentence",), label_column="topics")
     )
     assert [e.label for e in found[0]] == [("z", "xyz"[n % 3]) for n in order]
+    monkeypatch.setattr(text_formats, "_EXAMPLES_PER_SHARD", 2)
+    documents, _ = read_all(path, text_field="sentence")
+    words = [" ".join(lines).split() for lines in documents]
+    assert sorted(words) == sorted(SENTENCES[n].split() for n in order)
 
 
 def test_other_columns_and_splits_of_tfds_are_one_sentence(films):
@@ -127,6 +132,15 @@ def test_other_columns_and_splits_of_tfds_are_one_sentence(films):
     ):
         with pytest.raises(DataError, match=message):
             read_task(path, task_of(**settings))
+    for path, message in (
+        ("tfds:films:dev", "expected a split of films that is on disk, one of .*test"),
+        ("tfds:films:train[:170%]", "got 'train.:170%.'"),
+        ("tfds:films:train:80", "got 'train:80'"),
+        ("tfds:no_such_thing", "expected a split of no_such_thing .*, one of .none: "),
+        ("tfds:films:train", "expected a feature 'text', got .*sentence"),
+    ):
+        with pytest.raises(DataError, match=message):
+            read_all(path)
     texts = [
         e.texts[0] for e in stream_task("tfds:films:test", task_of(text_columns=("sentence",)))
     ]
@@ -158,6 +172,4 @@ def test_a_data_set_is_a_corpus_as_its_frame_is():
     frame = pd.DataFrame({"number": range(3), "text": texts})
     of_frame, of_data_set = map(list_of_paths, (frame, datasets.Dataset.from_pandas(frame)))
     for paths in (of_frame, of_data_set):
-        [shard] = find_shards(paths, ReadOptions())
-        [documents] = read_documents(shard, ReadOptions(), Counts(), lambda _: None)
-        assert documents == [[text] for text in texts]
+        assert read_all(*paths)[0] == [[text] for text in texts]

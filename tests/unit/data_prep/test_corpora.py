@@ -4,7 +4,6 @@ import bz2
 import gzip
 import lzma
 import os
-import pathlib
 import random
 import subprocess
 import sys
@@ -12,62 +11,25 @@ import sys
 import pytest
 import zstandard
 
-from data_prep.corpus import corpus, readers, text_formats
-from data_prep.corpus.formats import Counts
-from data_prep.corpus.readers import read_documents
+from data_prep.corpus import corpus, readers, web_archives
 from data_prep.pipelines import prepare as pipeline
 from data_prep.settings import ReadOptions
 from official.xlnet.api.vocabulary import train_vocabulary
 from official.xlnet.errors import DataError, XLNetError
+from tests.helpers.compare import assert_refused
 from tests.helpers.corpora import (
     MARK,
     as_bytes,
     as_json,
     as_parquet,
     as_text,
+    contents,
     prepare,
     random_documents,
-    store_tfds,
+    read_all,
+    warc_record,
+    wet_records,
 )
-
-
-def read_all(path, **options):
-    """Documents of a file, and what was counted."""
-    counts, documents, reported = Counts(), [], []
-    options = ReadOptions(**options)
-    for shard in corpus.find_shards([str(path)], options):
-        for batch in read_documents(shard, options, counts, reported.append):
-            documents += batch
-    counts["reported"] = sum(reported)
-    return documents, counts
-
-
-def records(directory):
-    """{file name: bytes} of the record files of a data set."""
-    return {path.name: path.read_bytes() for path in pathlib.Path(directory).glob("*.tfrecord")}
-
-
-def test_tfds(tmp_path, monkeypatch):
-    tfds = pytest.importorskip("tensorflow_datasets")
-    documents = random_documents(random.Random(5), 50)
-    store_tfds(documents, tmp_path, monkeypatch)
-    monkeypatch.setattr(text_formats, "_EXAMPLES_PER_SHARD", 7)
-    slices = {"train": 50, "train[:30%]": 15, "train[-13:]": 13, "train[7:20]+train[40:]": 23}
-    for split, size in slices.items():
-        wanted = tfds.as_numpy(tfds.load("stories", split=split))
-        wanted = [record["text"].decode().split("\n") for record in wanted]
-        found, _ = read_all(f"tfds:stories:{split}")
-        assert sorted(found) == sorted(wanted) and len(found) == size
-    for name, message in (
-        ("tfds:stories:test", "expected a split of stories that is on disk, one of train"),
-        ("tfds:stories:train[:170%]", "got 'train.:170%.'"),
-        ("tfds:stories:train:80", "got 'train:80'"),
-        ("tfds:no_such_thing", "expected a split of no_such_thing that is on disk, one of .none: "),
-    ):
-        with pytest.raises(DataError, match=message):
-            read_all(name)
-    with pytest.raises(DataError, match="expected a feature 'body', got text"):
-        read_all("tfds:stories", text_field="body")
 
 
 def test_text_without_an_end_is_cut_and_nothing_is_lost(tmp_path, monkeypatch):
@@ -92,8 +54,17 @@ def test_broken_utf8_can_be_replaced(tmp_path):
     assert documents == [["a \ufffd b \ufffd\ufffd c"]] and counts["bad_bytes"] == 2
 
 
+def test_long_records_of_an_archive_are_cut_and_counted(tmp_path, monkeypatch):
+    monkeypatch.setattr(web_archives, "MAX_RECORD_BYTES", 11)
+    pages = warc_record("conversion", b"word " * 50_000), warc_record("conversion", b"next")
+    (tmp_path / "crawl.wet").write_bytes(b"".join(pages))
+    documents, counts = read_all(tmp_path / "crawl.wet")
+    assert documents == [["word word w"], ["next"]] and counts["cut_documents"] == 1
+
+
 # What is refused.
 
+WET = b"".join(wet_records([["a page of some words, which is cut"]]))
 TEXT = b"some words of text\n" * 99
 REFUSED = {
     "table.csv": (b"text,label\nfine,1\n", "got a table by its name.*--format=text"),
@@ -123,6 +94,21 @@ REFUSED = {
     "noise.gz": (b"no such thing" * 9, "noise.gz: expected a"),
     "bad.parquet": (b"PAR1 nothing", "bad.parquet: expected a Parquet file"),
     "column.parquet": (as_parquet([["a"]]), "expected a column 'b', got text", {"text_field": "b"}),
+    "cut.wet": (WET[:-20], "cut.wet: expected a complete record"),
+    "long.wet": (
+        b"WARC/1.0\r\nContent-Length: 99999999999999999999\r\n\r\nabc",
+        "a complete record",
+    ),
+    "header.wet": (WET[:30], "header.wet: expected a Content-Length in every record"),
+    "minus.wet": (b"WARC/1.0\r\nContent-Length: -3\r\n\r\n", "expected a Content-Length in every"),
+    "more.wet": (
+        WET + b"garbage\r\n",
+        r"expected a record that begins with WARC/1\., got b'garbage",
+    ),
+    "pages.warc": (
+        warc_record("response", b"HTTP/1.1 200 OK\r\n\r\n<p>text</p>", "application/http"),
+        "pages.warc: expected WET files, or texts .*, got a WARC file with a response record",
+    ),
     "start.txt": (
         TEXT,
         "document_start: expected a regular exp",
@@ -192,7 +178,7 @@ def test_edited_text_is_refused_and_a_copy_is_not(tmp_path, monkeypatch, ending,
     (tmp_path / "more.txt").write_text(as_text(random_documents(random.Random(4), 3)))
     inputs = [path, tmp_path / "more.txt"]
     expected = prepare(inputs, tmp_path / "out")
-    before = records(tmp_path / "out")
+    before = contents(tmp_path / "out", "*.tfrecord")
     os.utime(path, ns=(1, 1))  # A copy that was restored.
     again = prepare(inputs, tmp_path / "out")
     assert again == {k: n for k, n in expected.items() if not k.startswith("resumed")}
@@ -200,9 +186,10 @@ def test_edited_text_is_refused_and_a_copy_is_not(tmp_path, monkeypatch, ending,
     documents[-1][-1] = documents[-1][-1][::-1]
     path.write_bytes(write(documents))
     assert path.stat().st_size == size
-    with pytest.raises(DataError, match=rf"the input was edited since \(see .*text.{ending}\)"):
-        prepare(inputs, tmp_path / "out")
-    assert records(tmp_path / "out") == before
+    assert_refused(
+        rf"the input was edited since \(see .*text.{ending}\)", prepare, inputs, tmp_path / "out"
+    )
+    assert contents(tmp_path / "out", "*.tfrecord") == before
 
 
 def test_text_that_is_edited_meanwhile_is_an_error(tmp_path, monkeypatch):
@@ -214,13 +201,14 @@ def test_text_that_is_edited_meanwhile_is_an_error(tmp_path, monkeypatch):
         return write(*arguments)
 
     monkeypatch.setattr(pipeline, "write_lane", edit)
-    with pytest.raises(DataError, match=r"was changed while it was prepared \(see .*text.txt\)"):
-        prepare(path, tmp_path / "out")
+    assert_refused(
+        r"was changed while it was prepared \(see .*text.txt\)", prepare, path, tmp_path / "out"
+    )
     assert not (tmp_path / "out" / "manifest.json").exists()
     monkeypatch.setattr(pipeline, "write_lane", write)
     prepare(path, tmp_path / "out")
     prepare(path, tmp_path / "new")
-    assert records(tmp_path / "out") == records(tmp_path / "new")
+    assert contents(tmp_path / "out", "*.tfrecord") == contents(tmp_path / "new", "*.tfrecord")
 
 
 @pytest.mark.parametrize(
@@ -237,8 +225,7 @@ def test_files_count_by_their_weights(inputs, times, tmp_path):
     """A name that ends like a weight is that of a file if there is one."""
     for name in ("a.txt", "b.txt", "c:3"):
         (tmp_path / name).write_text(f"{name[0]} text\n")
-    options = ReadOptions()
-    shards = corpus.find_shards([str(tmp_path / name) for name in inputs], options)
+    shards = corpus.find_shards([str(tmp_path / name) for name in inputs], ReadOptions())
     found = [os.path.basename(shard.path)[0] for shard in shards]
     assert {name: found.count(name) for name in sorted(set(found))} == times
     assert found[: len(times)] == list(dict.fromkeys(found))  # All of them come first.

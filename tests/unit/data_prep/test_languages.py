@@ -71,8 +71,6 @@ def test_targets_and_sentences_of_real_text(language, tmp_path):
     lines = (UDHR / f"{language}.txt").read_text().splitlines()
     vocab = vocabulary_of("\n".join(lines), tmp_path)
     lines = [line.strip() for line in lines if line.strip()]
-    found = sentences(lines, vocab, tmp_path)
-    assert len(lines) + 9 < len(found) < 5 * len(lines)
+    assert len(lines) + 9 < len(sentences(lines, vocab, tmp_path)) < 5 * len(lines)
     prepare([str(tmp_path / "document.txt")], vocab, config(), str(tmp_path / "out"), num_workers=1)
-    counts = targets_per_window(config(), str(tmp_path / "out"))
-    assert counts["targets_per_window"] > 19.5
+    assert targets_per_window(config(), str(tmp_path / "out"))["targets_per_window"] > 19.5

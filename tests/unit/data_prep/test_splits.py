@@ -18,9 +18,7 @@ def test_memory_of_a_document(tmp_path, drop_duplicates):
         table = np.empty(documents, DOCUMENT)
         table["length"] = rng.integers(1, 999, documents)
         table["fingerprint"] = rng.integers(1 << 40, size=documents, dtype=np.uint64)
-        path = shard_file(str(tmp_path), shard, "documents")
-        with open(path, "wb") as file:
-            file.write(table.tobytes())
+        table.tofile(shard_file(str(tmp_path), shard, "documents"))
     data = data_config(heldout_fraction=0.03).data
     settings = Settings.from_config(data, drop_duplicates=drop_duplicates)
     tracemalloc.start()

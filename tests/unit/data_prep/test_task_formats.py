@@ -13,7 +13,7 @@ import zstandard
 
 from data_prep.tasks.task_data import read_task, stream_task
 from official.xlnet.configs.task import TaskConfig
-from official.xlnet.errors import ConfigError, DataError
+from tests.helpers.compare import assert_refused
 
 MULTI = {"name": "multi_label"}
 JSON_LINES = '{"text": "a", "label": "b"}\n' * 2
@@ -37,11 +37,13 @@ def test_a_quote_that_is_never_closed_is_an_error_with_its_line(number, tmp_path
     lines = ["first,text b,label", *(f'"the ""water"", {n}",naïve,good' for n in range(22))]
     lines[number - 1] = lines[number - 1].replace('"",', '"', 1)
     path = write(tmp_path / "a.csv", "\n".join(lines) + "\n")
-    message = rf"a\.csv, line {number}: expected .*quote"
-    with pytest.raises(DataError, match=message):
-        read_task(path, task_of())
-    with pytest.raises(DataError, match=message):
-        list(stream_task(path, task_of(text_columns=("first",))))
+    for read in (read_task, lambda *arguments: list(stream_task(*arguments))):
+        assert_refused(
+            rf"a\.csv, line {number}: expected .*quote",
+            read,
+            path,
+            task_of(text_columns=("first",)),
+        )
 
 
 @pytest.mark.parametrize(
@@ -75,9 +77,7 @@ def test_a_quote_that_is_never_closed_is_an_error_with_its_line(number, tmp_path
     ],
 )
 def test_other_files_are_one_sentence(name, text, settings, message, tmp_path):
-    path = write(tmp_path / name, text)
-    with pytest.raises(DataError, match=message):
-        read_task(path, task_of(**settings))
+    assert_refused(message, read_task, write(tmp_path / name, text), task_of(**settings))
 
 
 @pytest.mark.parametrize("compress", [bytes, gzip.compress, bz2.compress, lzma.compress])
@@ -89,8 +89,9 @@ def test_lost_rows_are_an_error_above_a_limit(compress, tmp_path):
     assert (len(examples), counts) == (46, {"malformed_rows": 2})
     path.write_bytes(zstandard.compress((text + "one,row,more\n").encode()))
     message = r"3 of 49 rows cannot be used \(malformed_rows 3\); expected at most 0.05 of them"
-    with pytest.raises(DataError, match=f"{message}, see --max_lost; the first: .*, line 48: "):
-        read_task(str(path), task_of())
+    assert_refused(
+        f"{message}, see --max_lost; the first: .*, line 48: ", read_task, str(path), task_of()
+    )
     assert len(read_task(str(path), task_of(), max_lost=3 / 49)[0]) == 46
 
 
@@ -175,7 +176,12 @@ def test_each_data_set_of_a_multi_task_has_its_columns(tmp_path):
 def test_settings_that_no_data_set_uses_are_refused(settings, tmp_path):
     files = multitask_files(tmp_path).split(",")[2]
     (key,) = settings
-    with pytest.raises(ConfigError, match=f"task.{key}: expected no setting, .* sst2 are known"):
-        read_task(files, task_of("multitask", **settings))
-    with pytest.raises(DataError, match="expected each NAME once, got 'sst2="):
-        read_task(f"{files},{files}", task_of("multitask"))
+    assert_refused(
+        f"task.{key}: expected no setting, .* sst2 are known",
+        read_task,
+        files,
+        task_of("multitask", **settings),
+    )
+    assert_refused(
+        "expected each NAME once, got 'sst2=", read_task, f"{files},{files}", task_of("multitask")
+    )

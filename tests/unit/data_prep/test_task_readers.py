@@ -10,11 +10,11 @@ from official.xlnet.configs.registry import DATASETS
 from official.xlnet.configs.task import TaskConfig
 from official.xlnet.data.examples import TextExample
 from official.xlnet.data.reading import Reading
-from official.xlnet.errors import DataError
 from official.xlnet.tasks.multiple_choice import ChoiceExample
 from official.xlnet.tasks.question_answering import QuestionExample
 from official.xlnet.tasks.ranking import RankingExample
 from official.xlnet.tasks.token_classification import TaggedExample
+from tests.helpers.compare import assert_refused
 
 
 def read(path, task="classification", strict=False, with_labels=True, **changes):
@@ -174,8 +174,7 @@ def test_race_folders(tmp_path):
     found = [(e.id, e.texts, e.choices, e.label) for e in examples]
     both = [("A boy ran.", question) for question in tree["questions"]]
     names = [("a/x.1/0", 0), ("a/x.1/1", 1), ("high/1/0", 0), ("high/1/1", 1), ("middle/2/0", 0)]
-    expected = [(name, both[n], tuple(tree["options"][n]), n) for name, n in names]
-    assert found == expected
+    assert found == [(name, both[n], tuple(tree["options"][n]), n) for name, n in names]
     assert counts == {"wrong_answers": 1, "malformed_files": 1}
 
 
@@ -220,8 +219,7 @@ def test_trec_folders(tmp_path):
 def test_lines_of_trec_that_cannot_be_used_are_named(name, line, message, tmp_path):
     for other in {*TREC, name}:
         write(tmp_path / other, TREC.get(other, "") + (line if other == name else ""))
-    with pytest.raises(DataError, match=message):
-        read(tmp_path, "ranking")
+    assert_refused(message, read, tmp_path, "ranking")
 
 
 HF_QNLI = "question,sentence,label,idx\nQ,S,0,0\nQ,R,1,1\n"  # In HF's form, 0 is entailment.
@@ -240,8 +238,7 @@ HF_QNLI = "question,sentence,label,idx\nQ,S,0,0\nQ,R,1,1\n"  # In HF's form, 0 i
 def test_rows_that_cannot_be_used_are_counted_or_named(task, name, text, reason, tmp_path):
     path = write(tmp_path / name, text)
     assert read(path, task)[1] == {reason: 1}
-    with pytest.raises(DataError, match=r"(line|row) \d"):
-        read(path, task, strict=True)
+    assert_refused(r"(line|row) \d", read, path, task, strict=True)
     if task == "qnli_ranking":
         assert len(read(path, task, strict=True, with_labels=False)[0]) == 1
 
@@ -277,8 +274,7 @@ def test_answers_lose_what_is_invisible_at_their_ends(left, right, tmp_path):
 def test_questions_that_contradict_themselves(question, message, tmp_path):
     path = write(tmp_path / "a.json", squad(SQUAD, {"id": "b", "question": "Who?", **question}))
     task = TaskConfig(name="question_answering")
-    with pytest.raises(DataError, match=message):
-        read_task(str(path), task)
+    assert_refused(message, read_task, str(path), task)
     if " 1" in message:
         assert len(list(stream_task(str(path), task))) == 2
 
@@ -321,5 +317,12 @@ def test_words_to_tag(text, labels, words, tmp_path):
 )
 def test_columns_that_cannot_be_told(text, is_training, message, tmp_path):
     path = write(tmp_path / "a.txt", text)
-    with pytest.raises(DataError, match=message):
-        read(path, "token_classification", strict=True, with_labels=is_training, labels=("O",))
+    assert_refused(
+        message,
+        read,
+        path,
+        "token_classification",
+        strict=True,
+        with_labels=is_training,
+        labels=("O",),
+    )

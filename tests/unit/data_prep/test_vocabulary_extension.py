@@ -6,14 +6,13 @@ import numpy as np
 import pytest
 import sentencepiece
 
-from data_prep.corpus import vocabulary_extension
 from data_prep.corpus.vocabulary import MAX_VOCAB_SIZE, read_sample
 from data_prep.corpus.vocabulary_extension import extend_vocabulary
 from data_prep.settings import SampleOptions
-from official.xlnet.errors import DataError
 from official.xlnet.tokenization.sentencepiece_proto import NORMAL, parse_model
 from official.xlnet.tokenization.special_tokens import SPECIAL_PIECES, UNK_ID
-from official.xlnet.tokenization.tokenizer import WORD_START, Tokenizer, write_vocabulary
+from official.xlnet.tokenization.tokenizer import Tokenizer, write_vocabulary
+from tests.helpers.compare import assert_refused
 from tests.helpers.corpora import (
     as_text,
     chinese_documents,
@@ -66,15 +65,6 @@ def test_old_pieces_keep_their_ids_and_scores(tokenizer, extended):
         # SentencePiece derives other scores from the highest and the lowest.
         assert min(scores) <= piece.score <= max(scores)
     assert len({piece.piece for piece in new.pieces}) == SIZE + NEW
-
-
-def test_what_is_no_text_is_segmented_as_it_is(tokenizer):
-    vocabulary = vocabulary_extension._Vocabulary(tokenizer)
-    pieces = {"ab": -1.0, 2 * WORD_START: -1.0}
-    model = sentencepiece.SentencePieceProcessor(
-        model_proto=vocabulary.extended(pieces, of_words=False)
-    )
-    assert model.encode("ab  ab", out_type=str) == ["ab", 2 * WORD_START, "ab"]
 
 
 def test_text_of_the_domain_takes_fewer_tokens(tokenizer, sample, extension, extended):
@@ -146,5 +136,4 @@ def test_what_cannot_be_extended(tmp_path, tokenizer, sample):
         (tokenizer, few, 1, "1 new pieces: found 0 that"),
         (Tokenizer(f"{tmp_path}/spiece.model"), sample, 1, "a unigram model, which can be extend"),
     ):
-        with pytest.raises(DataError, match=message):
-            extend_vocabulary(vocabulary, text, size)
+        assert_refused(message, extend_vocabulary, vocabulary, text, size)
