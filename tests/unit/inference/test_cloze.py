@@ -9,15 +9,9 @@ from official.xlnet.inference.cloze import blank_candidates
 from official.xlnet.inference.generation import allowed_pieces
 from official.xlnet.inference.scoring import Scorer
 from official.xlnet.tokenization.special_tokens import MASK_ID
-from official.xlnet.tokenization.tokenizer import Tokenizer
 from tests.helpers.small_language_model import NumberTokenizer, random_model
 
 NUMBERS = NumberTokenizer(31)
-
-
-@pytest.fixture(scope="module")
-def tokenizer(vocab_file):
-    return Tokenizer(vocab_file)
 
 
 @pytest.fixture(scope="module", params=["permutation", "denoising"])

@@ -17,7 +17,6 @@ from official.xlnet.inference.sampling import Sampling, choose
 from official.xlnet.inference.scoring import score
 from official.xlnet.tokenization.blanks import parse_blanks
 from official.xlnet.tokenization.special_tokens import EOD_ID
-from official.xlnet.tokenization.tokenizer import Tokenizer
 from tests.helpers.small_language_model import NumberTokenizer, random_model
 
 NUMBERS, GREEDY = NumberTokenizer(31), Sampling(temperature=0)
@@ -26,11 +25,6 @@ NUMBERS, GREEDY = NumberTokenizer(31), Sampling(temperature=0)
 @pytest.fixture(scope="module")
 def model():
     return random_model()
-
-
-@pytest.fixture(scope="module")
-def tokenizer(vocab_file):
-    return Tokenizer(vocab_file)
 
 
 @pytest.fixture(scope="module")

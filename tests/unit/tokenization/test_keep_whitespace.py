@@ -15,9 +15,9 @@ from official.xlnet.tokenization.blanks import parse_blanks
 from official.xlnet.tokenization.graph.offsets import OffsetTokenizer
 from official.xlnet.tokenization.graph.tokenizer import GraphTokenizer
 from official.xlnet.tokenization.phrases import word_starts
-from official.xlnet.tokenization.special_tokens import EOD_ID, UNK_ID
+from official.xlnet.tokenization.special_tokens import UNK_ID
 from official.xlnet.tokenization.tokenizer import WORD_START, Tokenizer
-from tests.helpers.corpora import WORDS, prepare, random_documents, read_lane
+from tests.helpers.corpora import WORDS, documents_in, prepare, random_documents
 
 BLANKS = [" ", "\n", "\n\n", "  ", "    ", "\t", "\r\n", " " * 23, " " * 24, " " * 57]
 ODD = ["''", "``", "é", "e\u0301", "ﬁ", "Σ", "İ", "\u00a0", "\u2028", "1,", "<p>", "\v", "漢", "x"]
@@ -67,8 +67,7 @@ def test_ids_and_offsets_are_of_the_text_as_it_is(directory, lowercase):
             continue
         assert tokenizer.decode(ids) == (text.lower() if lowercase else text)
         for i, (start, end) in zip(ids, offsets, strict=True):
-            piece = tokenizer.id_to_piece(i).lstrip(WORD_START)
-            assert lowercase or text[start:end] == piece
+            assert lowercase or text[start:end] == tokenizer.id_to_piece(i).lstrip(WORD_START)
 
 
 def test_words_begin_after_white_space(directory):
@@ -93,8 +92,7 @@ def test_words_begin_after_white_space(directory):
 def test_blanks_are_filled_between_what_stands_there(directory, text, parts, begin_word):
     tokenizer = Tokenizer(directory / "spiece.model")
     parsed = parse_blanks(tokenizer, text)
-    found = [" ".join(map(tokenizer.id_to_piece, ids)) for ids in parsed.ids]
-    assert found == parts
+    assert [" ".join(map(tokenizer.id_to_piece, ids)) for ids in parsed.ids] == parts
     assert [blank.begins_word for blank in parsed.blanks] == [begin_word]
 
 
@@ -109,19 +107,10 @@ def test_records_give_back_documents_as_they_are(directory, tmp_path):
         vocab=str(directory),
         keep_accents=False,
     )
-    manifest, stream = Manifest.load(str(tmp_path / "out")), []
-    assert manifest.source["settings"]["keep_whitespace"]
-    for name in [*manifest.splits["train"].files][::2]:
-        for window in read_lane(tmp_path / "out" / name):
-            stream += window["token_ids"][: manifest.reuse_len]
-    tokenizer, documents = Tokenizer(directory / "spiece.model"), [[]]
-    for i in stream:
-        documents[-1].append(i)
-        if i == EOD_ID:
-            documents.append([])
+    assert Manifest.load(str(tmp_path / "out")).source["settings"]["keep_whitespace"]
     expected = [*plain, "for\n on", *texts]
     assert counts["documents"] == len(expected)
-    found = [tokenizer.decode(ids) for ids in documents]
+    found = Tokenizer(directory / "spiece.model").decode(documents_in(tmp_path / "out"))
     assert found[:-1] == expected[: len(found) - 1] and len(found) > 0.9 * len(expected)
     assert expected[len(found) - 1].startswith(found[-1])
 
