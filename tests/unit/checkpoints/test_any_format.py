@@ -8,9 +8,9 @@ import pytest
 
 from official import xlnet
 from official.xlnet.checkpoints.convert import convert
-from official.xlnet.errors import ConfigError, DataError
 from official.xlnet.inference.task_prediction import load_task
 from tests.helpers import checkpoints
+from tests.helpers.compare import assert_refused, assert_same_variables
 
 TEXTS = ["The water may find its way.", "", "now 1,000 people, and more than one of them there"]
 
@@ -32,12 +32,6 @@ def files(folder):
     return {path.name: path.stat().st_mtime_ns for path in pathlib.Path(folder).rglob("*")}
 
 
-def assert_same_variables(found, expected):
-    assert len(found.variables) == len(expected.variables) > 40
-    for ours, theirs in zip(found.variables, expected.variables, strict=True):
-        np.testing.assert_array_equal(ours.numpy(), theirs.numpy(), ours.name)
-
-
 @pytest.mark.slow
 @pytest.mark.parametrize("untie_r", [True, False])
 @pytest.mark.parametrize("name", ["tf1", "hf"])
@@ -45,39 +39,38 @@ def test_same_weights_as_converted_and_nothing_written(tmp_path, vocab_file, nam
     folder, ours = in_both(tmp_path, vocab_file, name, untie_r=untie_r)
     before = files(tmp_path)
     assert xlnet.load_config(folder) == xlnet.load_config(ours)
-    assert_same_variables(xlnet.load_encoder(folder), xlnet.load_encoder(ours))
-    assert_same_variables(xlnet.load_pretrainer(folder), xlnet.load_pretrainer(ours))
+    for load in (xlnet.load_encoder, xlnet.load_pretrainer):
+        assert_same_variables(load(folder).variables, load(ours).variables)
     np.testing.assert_array_equal(xlnet.embed(folder, TEXTS), xlnet.embed(ours, TEXTS))
     assert files(tmp_path) == before
 
 
-@pytest.mark.parametrize("head", ["classification_mnli", "race", "squad"])
-def test_fine_tuned_release(tmp_path, vocab_file, head):
+@pytest.mark.parametrize(
+    ("head", "name"),
+    [
+        ("classification_mnli", "classification"),
+        ("race", "multiple_choice"),
+        ("squad", "question_answering"),
+    ],
+)
+def test_fine_tuned_release(tmp_path, vocab_file, head, name):
     folder, ours = in_both(tmp_path, vocab_file, "tf1", head)
     (found, task), (expected, _) = load_task(folder), load_task(ours)
-    assert_same_variables(found, expected)
-    assert (
-        task.config.task.name
-        == {
-            "classification_mnli": "classification",
-            "race": "multiple_choice",
-            "squad": "question_answering",
-        }[head]
-    )
-    with pytest.raises(DataError, match="has no LM head: expected a pre-trained model"):
-        xlnet.load_pretrainer(folder)
+    assert_same_variables(found.variables, expected.variables)
+    assert task.config.task.name == name
+    assert_refused("has no LM head: expected a pre-trained model", xlnet.load_pretrainer, folder)
 
 
 def test_tokenizer_and_configuration_of_a_model_directory_fit(world, tmp_path):
     config = xlnet.load_config(world.pretrained)
     config.data.lowercase, config.data.keep_accents = True, True
     config.save(str(tmp_path))
-    with pytest.raises(DataError, match=r"spiece\.model"):
-        xlnet.load_tokenizer(str(tmp_path))
+    assert_refused(r"spiece\.model", xlnet.load_tokenizer, str(tmp_path))
     shutil.copy(f"{world.vocab}/spiece.model", tmp_path)
     expected = xlnet.Tokenizer(f"{world.vocab}/spiece.model", True, True)
     assert xlnet.load_tokenizer(str(tmp_path)).encode("ON É") == expected.encode("ON É")
     config.model.vocab_size = 210
     config.save(str(tmp_path))
-    with pytest.raises(ConfigError, match=r"expected at least 211, .* has 211 .* got 210"):
-        xlnet.load_tokenizer(str(tmp_path))
+    assert_refused(
+        r"expected at least 211, .* has 211 .* got 210", xlnet.load_tokenizer, str(tmp_path)
+    )

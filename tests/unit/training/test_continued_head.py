@@ -1,7 +1,6 @@
 """Fine-tuning from a fine-tuned model: with its head if it fits, else with a word why not."""
 
-import json
-import pathlib
+import dataclasses
 
 import pandas as pd
 import pytest
@@ -66,8 +65,7 @@ def continued(world, kind, model, output, length=23):
     settings += ["query_length=7"] if kind == "question_answering" else []
     files = {"train": task.train, "dev": task.dev, "init_from": model, "output": output}
     command("finetune", f"--task={kind}", *(f"--set={setting}" for setting in settings), **files)
-    lines = pathlib.Path(output, "predictions.jsonl").read_text().splitlines()
-    return numbers(list(map(json.loads, lines)))
+    return numbers(dataclasses.replace(task, model=output).predictions())
 
 
 def reason(model, labels, task="classification", given=()):
@@ -96,5 +94,5 @@ def test_a_new_head_may_be_asked_for(world, tmp_path):
     task = world.task("classification")
     given = {"config": None, "overrides": list(STILL), "new_head": True}
     xlnet.finetune(task.model, task.train, task.dev, str(tmp_path), **given)
-    lines = pathlib.Path(tmp_path, "predictions.jsonl").read_text().splitlines()
-    assert numbers(list(map(json.loads, lines))) != numbers(task.predictions())
+    found = dataclasses.replace(task, model=tmp_path).predictions()
+    assert numbers(found) != numbers(task.predictions())

@@ -9,10 +9,10 @@ import tensorflow as tf
 
 from official.xlnet.configs.experiment import XLNetConfig
 from official.xlnet.data.pretraining_dataset import Records
-from official.xlnet.errors import ConfigError, DataError
 from official.xlnet.runtime.history import read_history
 from official.xlnet.training.pretraining import pretrain
 from official.xlnet.training.run_data import RunData, rows_of
+from tests.helpers.compare import assert_refused
 from tests.helpers.corpora import as_text, random_documents, vocabulary_dir
 from tests.helpers.world import command
 
@@ -54,8 +54,7 @@ def test_rows_follow_the_shares():
         ([1, 1, 1], 16, 2, [6, 6, 4]),
     ):
         assert rows_of(shares, size, unit) == expected
-    with pytest.raises(ConfigError, match="at least 4, 2 rows for each of 2 data sets, got 2"):
-        rows_of([1, 1], 2, 2)
+    assert_refused("at least 4, 2 rows for each of 2 data sets, got 2", rows_of, [1, 1], 2, 2)
 
 
 def test_each_data_set_is_read_by_its_rows_alone(world, other):
@@ -88,20 +87,19 @@ def test_a_run_on_several_resumes_to_the_bit_and_with_the_same_shares_alone(
     losses = [[x["loss"] for x in read_history(str(tmp_path / n))] for n in ("whole", "parts")]
     assert losses[0] == losses[1] and len(losses[0]) == 40
     for changed in ([f"{world.data}:1", other], paths[:1]):
-        with pytest.raises(ConfigError, match="records"):
-            pretrain(world.config, changed, str(tmp_path / "parts"), overrides)
+        assert_refused(
+            "records", pretrain, world.config, changed, str(tmp_path / "parts"), overrides
+        )
 
 
 def test_data_sets_of_another_vocabulary_are_refused(world, tmp_path):
     flags = {"input": world.text, "vocab": vocabulary_dir(199), "config": world.config}
     command("prepare", "--set=vocab_size=0", output=tmp_path / "data", **flags)
-    command(
-        "pretrain",
-        status=2,
-        config=world.config,
-        data=f"{world.data},{tmp_path}/data:3",
-        model_dir=tmp_path / "model",
-    )
     config = XLNetConfig.load(world.config)
-    with pytest.raises(DataError, match="vocabulary of the records"):
-        pretrain(config, [world.data, str(tmp_path / "data")], str(tmp_path / "model"))
+    assert_refused(
+        "vocabulary of the records",
+        pretrain,
+        config,
+        [world.data, str(tmp_path / "data")],
+        str(tmp_path / "model"),
+    )
