@@ -15,11 +15,11 @@ from official.xlnet.analysis.attention_patterns import PATTERNS, PRESENT, find_p
 from official.xlnet.analysis.masks import make_masks
 from official.xlnet.checkpoints.any_format import load_tokenizer
 from official.xlnet.checkpoints.model_directory import create_model_dir, load_encoder
-from official.xlnet.errors import ConfigError, DataError
 from official.xlnet.inference.scoring import Score
 from official.xlnet.modeling.layers.two_stream_mask import TwoStreamAttentionMask
 from official.xlnet.modeling.models.xlnet_pretrainer import XLNetPretrainer
 from official.xlnet.modeling.ops.visibility import can_attend
+from tests.helpers.compare import assert_refused
 from tests.helpers.corpora import vocabulary_dir
 from tests.helpers.documents import rendered
 from tests.helpers.tiny import randomize, tiny_config
@@ -65,8 +65,7 @@ def test_maps_of_a_pair_give_what_the_layers_give(model_dir, maps):
         hidden = block.feed_forward_norm(hidden, block.feed_forward(hidden))
     content = encoder({"token_ids": ids, "segment_ids": segments})["content"]
     np.testing.assert_allclose(hidden, content, atol=1e-4)
-    with pytest.raises(DataError, match="expected a text, got ' '"):
-        attention_maps(model_dir, TEXT, text_pair=" ")
+    assert_refused("expected a text, got ' '", attention_maps, model_dir, TEXT, text_pair=" ")
 
 
 def test_results_are_a_line_in_python_and_a_picture_in_a_notebook(model_dir, maps):
@@ -74,8 +73,9 @@ def test_results_are_a_line_in_python_and_a_picture_in_a_notebook(model_dir, map
     encoder, tokenizer = load_encoder(model_dir), load_tokenizer(model_dir)
     again = attention_maps(encoder, TEXT, text_pair="So they say.", tokenizer=tokenizer)
     np.testing.assert_array_equal(again.weights, maps.weights)
-    with pytest.raises(ConfigError, match="tokenizer: expected the tokenizer of the encoder"):
-        attention_maps(encoder, TEXT)
+    assert_refused(
+        "tokenizer: expected the tokenizer of the encoder", attention_maps, encoder, TEXT
+    )
     results = {
         f"AttentionMaps(pieces=[{len(maps.pieces)}], weights=float32": maps,
         "Masks(content=bool [3, 3], query=bool [1, 3])": make_masks([2, 0, 1], [0]),
@@ -107,10 +107,8 @@ def test_masks_are_those_of_the_model():
         np.testing.assert_array_equal(masks.query, of_all.query[targets])
         np.testing.assert_array_equal(of_all.content, ~of_all.query.T)
     for wrong in ("ab", [[1, 2]], [], [0.5, 1.0]):
-        with pytest.raises(ConfigError, match="order: expected a list of integers"):
-            make_masks(wrong)
-    with pytest.raises(ConfigError, match=r"target_positions: expected from 0 to 1, got \[2\]"):
-        make_masks([0, 1], [2])
+        assert_refused("order: expected a list of integers", make_masks, wrong)
+    assert_refused(r"target_positions: expected from 0 to 1, got \[2\]", make_masks, [0, 1], [2])
 
 
 def made_of(scores):

@@ -45,17 +45,13 @@ def test_outputs_are_those_of_the_encoder_on_each_row_alone(side, memory):
 
 
 @pytest.mark.slow
-def test_classifier_trains_and_is_saved(tmp_path):
+def test_a_classifier_trains():
     model = BertClassifier(bert_style_encoder(tiny_encoder(dropout=0.1)), num_classes=3)
     loss = tf_keras.losses.SparseCategoricalCrossentropy(from_logits=True)
     model.compile(tf_keras.optimizers.Adam(0.01), loss)
     given, labels = inputs("right"), np.array([0, 2, 1])
     losses = model.fit(given, labels, epochs=21, verbose=0).history["loss"]
     assert losses[-1] < losses[0] / 2
-    model.save_weights(f"{tmp_path}/weights")
-    other = BertClassifier(bert_style_encoder(tiny_encoder(1)), num_classes=3)
-    other.load_weights(f"{tmp_path}/weights")
-    np.testing.assert_allclose(other(given), model(given), atol=1e-6)
 
 
 def test_a_functional_model_of_it_is_saved_whole(tmp_path):

@@ -6,8 +6,8 @@ import pytest
 import tensorflow as tf
 
 from official.xlnet.configs.training import TrainingConfig
-from official.xlnet.errors import ConfigError
 from official.xlnet.runtime import cores, distribution
+from tests.helpers.compare import assert_refused
 
 TPU = tf.distribute.TPUStrategy.__new__(tf.distribute.TPUStrategy)
 REPLICAS = {n: types.SimpleNamespace(num_replicas_in_sync=n) for n in (1, 2)}
@@ -59,5 +59,6 @@ def test_float16_on_a_tpu_is_an_error(monkeypatch):
     training = TrainingConfig(precision="mixed_bfloat16", parallel_slices=1)
     assert distribution.prepare_devices(training, "tpu") is TPU
     training.precision = "mixed_float16"
-    with pytest.raises(ConfigError, match="expected float32 or mixed_bfloat16 on a TPU"):
-        distribution.prepare_devices(training, "tpu")
+    assert_refused(
+        "expected float32 or mixed_bfloat16 on a TPU", distribution.prepare_devices, training, "tpu"
+    )

@@ -8,14 +8,11 @@ import tensorflow as tf
 from official.xlnet.checkpoints.model_directory import load_encoder, load_pretrainer
 from official.xlnet.configs.experiment import XLNetConfig
 from official.xlnet.configs.model import ModelConfig
-from official.xlnet.errors import ConfigError
-from official.xlnet.inference.embedding import TextEmbedder
 from official.xlnet.inference.task_prediction import load_task
 from official.xlnet.modeling.networks.xlnet_encoder import XLNetEncoder
 from official.xlnet.runtime import memory
-from official.xlnet.serving.services.base import Settings
-from official.xlnet.serving.services.pretrained import EncoderService
-from official.xlnet.training import evaluation, finetuning, pretraining
+from official.xlnet.training import finetuning, pretraining
+from tests.helpers.compare import assert_refused
 from tests.helpers.tiny import tiny_config
 
 
@@ -31,8 +28,11 @@ def test_the_number_of_parameters_is_that_of_the_encoder(changes):
     [{"d_inner": 10**9}, {"vocab_size": 2**31 - 1}, {"d_model": 2**21, "num_heads": 2**20}],
 )
 def test_a_model_that_no_machine_holds_is_a_sentence(sizes):
-    with pytest.raises(ConfigError, match=r"parameters: expected at least [\d,.]+ GB, got"):
-        memory.require_memory(ModelConfig(**{"vocab_size": 101, **sizes}))
+    assert_refused(
+        r"parameters: expected at least [\d,.]+ GB, got",
+        memory.require_memory,
+        ModelConfig(**{"vocab_size": 101, **sizes}),
+    )
 
 
 @pytest.mark.parametrize(
@@ -51,26 +51,7 @@ def test_functions_ask_for_memory_before_they_create_a_model(begin, tmp_path, mo
     tiny_config(**{"task.name": "regression"}).save(str(tmp_path))
     monkeypatch.setattr(pretraining, "Records", mock.Mock())
     monkeypatch.setattr(memory, "machine_bytes", lambda: 1000)
-    with pytest.raises(ConfigError, match=r"memory: [\d,]+ parameters"):
-        begin(str(tmp_path))
-
-
-def test_sizes_of_flags_ask_for_memory(tmp_path, monkeypatch):
-    """`embed --max_length`, `export --max_length`, `evaluate --mem_len`: arrays of no text."""
-    config = tiny_config()
-    encoder = XLNetEncoder(config)
-    encoder.build()
-    with pytest.raises(ConfigError, match=r"inputs of 10,000,000,000 tokens: expected at least"):
-        TextEmbedder(encoder, mock.Mock(), max_length=10**10)
-    with pytest.raises(ConfigError, match=r"inputs of 10,000,000,000 tokens: expected at least"):
-        EncoderService(encoder, mock.Mock(), Settings((16, 10**10)))
-    with pytest.raises(ConfigError, match=r"batches of 1 rows of 10,000,000 tokens: expected"):
-        TextEmbedder(encoder, mock.Mock())._new_graph(10**7, "mean")
-    config.save(str(tmp_path))
-    records = mock.Mock(largest_batch=lambda *_: 7)
-    monkeypatch.setattr(evaluation, "Records", lambda *_: records)
-    with pytest.raises(ConfigError, match=r"batches of 7 rows of [0-9]+ tokens: expected"):
-        evaluation.evaluate(str(tmp_path), "data", mem_len=2 * 10**9)
+    assert_refused(r"memory: [\d,]+ parameters", begin, str(tmp_path))
 
 
 @pytest.mark.parametrize(
@@ -88,8 +69,9 @@ def test_batches_count(rows, tokens, training, numbers, monkeypatch):
     monkeypatch.setattr(memory, "machine_bytes", lambda: needed)
     memory.require_memory(model, rows, tokens, training)
     monkeypatch.setattr(memory, "machine_bytes", lambda: needed - 1)
-    with pytest.raises(ConfigError, match="use a smaller model or batch"):
-        memory.require_memory(model, rows, tokens, training)
+    assert_refused(
+        "use a smaller model or batch", memory.require_memory, model, rows, tokens, training
+    )
 
 
 def test_the_machine_has_memory_and_ulimit_counts(monkeypatch):
