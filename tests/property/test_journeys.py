@@ -5,10 +5,8 @@ prepares text, pre-trains, fine-tunes, and holds what reads the models against e
 `make journeys N=40` makes more of them than CI does.
 """
 
-import contextlib
 import dataclasses
 import functools
-import io
 import itertools
 import json
 import os
@@ -22,10 +20,12 @@ import tf_keras
 import yaml
 
 from official import xlnet
-from official.xlnet import cli
+from official.xlnet.checkpoints.convert import convert
 from official.xlnet.configs.experiment import XLNetConfig
 from official.xlnet.data.pretraining_dataset import pretraining_dataset
+from official.xlnet.errors import ConfigError, DataError
 from tests.helpers.task_corpora import KINDS
+from tests.helpers.world import command
 
 NUM_JOURNEYS = int(os.environ.get("XLNET_JOURNEYS", 5))
 BASE = {
@@ -65,22 +65,6 @@ VALUES = {
     "task.name": tuple(kind for kind in KINDS if kind != "multitask"),
 }
 TEXTS = ("the water was made", "", "find people 1,000 Zürich", "人权自由平等", "a")
-
-
-class Refused(Exception):
-    """A verb ended with status 2."""
-
-
-def run(verb, **flags):
-    """Runs a verb; returns its JSON line. Only `convert` may refuse, what the format lacks."""
-    errors = io.StringIO()
-    with contextlib.redirect_stderr(errors), contextlib.redirect_stdout(io.StringIO()) as output:
-        status = cli.main([verb, *(f"--{name}={value}" for name, value in flags.items())])
-    if status == 0:
-        return json.loads(output.getvalue().splitlines()[-1])
-    sentence = errors.getvalue().splitlines()[-1]
-    assert status == 2 and verb == "convert", f"{verb}: status {status}: {sentence}"
-    raise Refused
 
 
 def repair(values):
@@ -161,24 +145,22 @@ class Journey:
         """Text to a language model, and everything that reads it."""
         flags = {key: self.values[f"data.{key}"] for key in ("lowercase", "keep_accents")}
         vocab, data, model = (str(self.folder / name) for name in ("vocab", "data", "model"))
-        run("vocab", input=self.world.text, output=vocab, size=130, **flags)
-        more = {"model.vocab_size": 130}
-        config = self.config("model", "data", "objective", "training", **more)
-        run("prepare", input=self.world.text, vocab=vocab, config=config, output=data)
-        done = run("pretrain", config=config, data=data, model_dir=model)
+        command("vocab", input=self.world.text, output=vocab, size=130, **flags)
+        config = self.config("model", "data", "objective", "training", **{"model.vocab_size": 130})
+        command("prepare", input=self.world.text, vocab=vocab, config=config, output=data)
+        done = command("pretrain", config=config, data=data, model_dir=model)
         assert done["step"] == 3 and np.isfinite(done["loss"])
         self.evaluated(model, data)
         if self.values["model.network"] == "xlnet":
             self.embedded(model)
             if self.values["objective.kind"] != "denoising":
                 self.scored(model)
-        with contextlib.suppress(Refused):
-            self.converted(model)
+        self.converted(model)
         return model
 
     def evaluated(self, model, data):
         """The loss is the mean over what `predict_step` returns with other batch mates."""
-        found = run("evaluate", model=model, data=data)
+        found = command("evaluate", model=model, data=data)
         config = XLNetConfig.load(f"{model}/config.yaml")
         windows = pretraining_dataset(data, 2, "heldout", config, epochs=1)
         network = xlnet.load_pretrainer(model, config, batch_size=2, dtype="float32")
@@ -209,8 +191,11 @@ class Journey:
     def converted(self, model):
         """There and back again, the weights are the same to the last bit."""
         there, back = (str(self.folder / name) for name in ("there", "back"))
-        lost = run("convert", source=model, output=there, to="hf")["left_over"]
-        run("convert", source=there, output=back)
+        try:
+            lost = convert(model, there, "hf")["left_over"]
+        except (ConfigError, DataError):  # The format does not have all networks and settings.
+            return
+        convert(there, back)
         before, after = (
             {v.name: v.numpy() for v in xlnet.load_pretrainer(path).trainable_variables}
             for path in (model, back)
@@ -224,13 +209,14 @@ class Journey:
         kind, files = self.values["task.name"], self.world.files(self.values["task.name"])
         more = {"task.query_length": 7} if kind == "question_answering" else {}
         config, tuned = self.config("task", "training", **more), str(self.folder / "tuned")
-        found = run("finetune", task=kind, config=config, init_from=model, output=tuned, **files)
-        again = run("evaluate", model=tuned, data=files["dev"])
+        start = {"task": kind, "config": config, "init_from": model}
+        found = command("finetune", output=tuned, **start, **files)
+        again = command("evaluate", model=tuned, data=files["dev"])
         for name in set(again) & set(found) - {"pearson", "spearman"}:  # Of nearly equal scores.
             if isinstance(again[name], float):
                 assert again[name] == pytest.approx(found[name], rel=2e-3, abs=2e-3), name
         output = self.folder / "predictions.jsonl"
-        run("predict", model=tuned, input=files["dev"], output=output)
+        command("predict", model=tuned, input=files["dev"], output=output)
         rows = [json.loads(line) for line in output.read_text().splitlines()]
         wanted = pathlib.Path(tuned, "predictions.jsonl").read_text().splitlines()
         assert [row["id"] for row in rows] == [json.loads(line)["id"] for line in wanted]
@@ -241,7 +227,7 @@ class Journey:
         import tensorflow_text  # noqa: F401  The graph has its operations.
 
         path = str(self.folder / "export")
-        run("export", model=tuned, output=path)
+        command("export", model=tuned, output=path)
         served = tf.saved_model.load(f"{path}/1").signatures["serving_default"]
         lines = [line.split("\t")[1:] for line in pathlib.Path(dev).read_text().splitlines()]
         texts = dict(zip(lines[0], zip(*lines[1:], strict=True), strict=True))

@@ -1,26 +1,20 @@
 """What must hold for every model, text and order: who can know what, and nothing else matters."""
 
-import itertools
-
 import numpy as np
 import pytest
 import tensorflow as tf
 
-from official.xlnet.configs.sections import ObjectiveSections
 from official.xlnet.modeling.models.xlnet_pretrainer import XLNetPretrainer
-from official.xlnet.modeling.objectives.permutation_lm import permutation_objective
 from official.xlnet.modeling.objectives.permutation_sampling import causal_order
 from tests.helpers.tiny import (
     BATCH,
     LAYERS,
     MEMORY,
-    REUSE,
     TARGETS,
     TOKENS,
     VOCAB,
     WIDTH,
     random_inputs,
-    random_windows,
     randomize,
     tiny_config,
     tiny_encoder,
@@ -126,7 +120,7 @@ def test_uni_attention_is_causal_order():
 
 @pytest.mark.parametrize("seed", SEEDS)
 def test_memory_length_shows_the_newest_columns_only(encoder, seed):
-    """None of the memory of another document, which has length 0."""
+    """None of the memory of another document, which has length 0, as without a memory."""
     lengths = np.append(np.random.default_rng(seed).permutation(MEMORY - 1)[: BATCH - 1] + 1, 0)
     inputs = random_inputs(seed, memory=MEMORY, order="all") | {"memory_length": lengths}
     got = run(encoder, inputs)
@@ -135,42 +129,10 @@ def test_memory_length_shows_the_newest_columns_only(encoder, seed):
     other = run(encoder, {**inputs, "memory": memory})
     for name in ("content", "query"):
         np.testing.assert_array_equal(other[name], got[name])
-    for row, length in enumerate(lengths):
-        alone = row_of(inputs, row)
-        del alone["memory_length"]
-        alone["memory"] = alone["memory"][:, :, MEMORY - length :]
-        shorter = run(encoder, alone)
-        for name in ("content", "query"):
-            np.testing.assert_allclose(got[name][row], shorter[name][0], **CLOSE)
+    without = run(encoder, {name: value for name, value in inputs.items() if "memory" not in name})
+    np.testing.assert_allclose(got["query"][-1], without["query"][-1], **CLOSE)
     longer = run(encoder, {**inputs, "memory_length": lengths + 1})
     assert np.all(np.abs(longer["content"] - got["content"]).max(axis=(1, 2)) > 1e-6)
-
-
-@pytest.mark.parametrize("seed", SEEDS)
-def test_first_half_never_sees_the_second(encoder, seed):
-    """With the orders that pre-training draws."""
-    task = permutation_objective(ObjectiveSections.of(tiny_config()))(random_windows(seed))
-    inputs = {name: value.numpy() for name, value in task.inputs.items()}
-    in_first = (inputs["target_positions"] < REUSE) & (task.mask_BP.numpy() > 0)
-    assert in_first.any()
-    before = run(encoder, inputs)
-    after = run(encoder, with_other_tokens(inputs, np.arange(TOKENS) >= REUSE))
-    np.testing.assert_array_equal(after["content"][:, :REUSE], before["content"][:, :REUSE])
-    np.testing.assert_array_equal(after["query"][in_first], before["query"][in_first])
-    # And the second half sees all of the first.
-    after = run(encoder, with_other_tokens(inputs, np.arange(TOKENS) == 0))
-    change = np.abs(after["content"] - before["content"]).max(axis=-1)
-    assert np.all(change[:, REUSE:] > 1e-6)
-
-
-@pytest.mark.parametrize("seed", SEEDS)
-def test_query_output_does_not_depend_on_the_other_targets(encoder, seed):
-    inputs = random_inputs(seed, order="all", memory=MEMORY, directions=True)
-    some = run(encoder, inputs)["query"]
-    everywhere = np.tile(np.arange(TOKENS), [BATCH, 1])
-    every = run(encoder, {**inputs, "target_positions": everywhere})["query"]
-    index = inputs["target_positions"][..., None]
-    np.testing.assert_allclose(some, np.take_along_axis(every, index, axis=1), **CLOSE)
 
 
 @pytest.mark.parametrize("seed", SEEDS)
@@ -274,24 +236,10 @@ def test_product_of_conditionals_one_target_at_a_time(language_model, seed):
     np.testing.assert_allclose(together, one_by_one, atol=1e-4)
 
 
-@pytest.mark.parametrize("order", itertools.permutations(range(3)), ids=str)
-def test_probabilities_of_all_texts_sum_to_one(language_model, order):
-    texts = np.array(list(itertools.product(range(10), repeat=3)))
-    inputs = {
-        "token_ids": texts,
-        "order": np.tile(order, [len(texts), 1]),
-        "target_positions": np.tile(np.arange(3), [len(texts), 1]),
-    }
-    log_p = log_probabilities(language_model, inputs, texts).sum(axis=1)
-    assert np.exp(log_p.astype(np.float64)).sum() == pytest.approx(1.0, abs=1e-4)
-    assert np.exp(log_p).max() > 3e-3, "some texts should be likelier than others"
-
-
 def test_target_that_may_see_nothing_knows_nothing(language_model):
     inputs = random_inputs(0, order="all")
     inputs["token_ids"] %= 10
-    first = np.argmin(inputs["order"], axis=1)[:, None]
-    inputs["target_positions"] = first
+    inputs["target_positions"] = np.argmin(inputs["order"], axis=1)[:, None]
     with tf.GradientTape() as tape:
         logits = language_model(inputs)["logits"]
     gradients = tape.gradient(logits, language_model.trainable_variables)

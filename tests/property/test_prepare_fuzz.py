@@ -65,11 +65,9 @@ def mutated_input(rng, directory):
         data = COMPRESS[ending](data)
         if damage_packed:
             data = MUTATIONS[rng.choice(["cut", "flipped bits", "random bytes"])](data, rng)
-    with open(f"{directory}/text.{ending}", "wb") as file:
-        file.write(data)
+    (directory / f"text.{ending}").write_bytes(data)
     if rng.random() < 0.2:
-        with open(f"{directory}/more.txt", "wb") as file:
-            file.write(as_text(random_documents(rng, 2)).encode())
+        (directory / "more.txt").write_text(as_text(random_documents(rng, 2)), encoding="utf-8")
     return data if ending == "txt" else None
 
 

@@ -15,7 +15,9 @@ from official.xlnet.tokenization.tokenizer import Tokenizer
 from tests.helpers.corpora import (
     WORDS,
     as_text,
+    contents,
     data_config,
+    documents_in,
     prepare,
     random_documents,
     read_lane,
@@ -52,15 +54,6 @@ def spans(window, reuse_len):
     return tokens[reuse_len:a_end], tokens[a_end + 1 : a_end + 1 + b_length]
 
 
-def documents_of(stream):
-    documents = [[]]
-    for token in stream:
-        documents[-1].append(token)
-        if token == EOD_ID:
-            documents.append([])
-    return documents
-
-
 @pytest.fixture(scope="module", params=CASES, ids=str)
 def prepared(request, tmp_path_factory):
     directory = tmp_path_factory.mktemp("data")
@@ -70,49 +63,41 @@ def prepared(request, tmp_path_factory):
     (directory / "c.txt").write_text(as_text(documents[37:]), encoding="utf-8")
     data = data_config(**CASES[request.param]).data
     figures = prepare(directory / "*.txt", directory / "out", **CASES[request.param])
-    vocab = f"{vocabulary_dir()}/spiece.model"
-    tokenizer = Tokenizer(vocab, data.lowercase, data.keep_accents)
+    tokenizer = Tokenizer(f"{vocabulary_dir()}/spiece.model", data.lowercase, data.keep_accents)
     tokens = [
         [i for line in document for i in tokenizer.encode(line)] + [EOD_ID]
         for document in documents
     ]
     manifest = Manifest.load(str(directory / "out"))
     lanes = {name: read_split(directory / "out", split) for name, split in manifest.splits.items()}
-    return data, figures, manifest, lanes, tokens
-
-
-def forward(lanes, data):
-    return lanes[:: 2 if data.bidirectional else 1]
+    documents = {name: documents_in(directory / "out", name) for name in manifest.splits}
+    return data, figures, manifest, lanes, tokens, documents
 
 
 def test_reuse_parts_tile_the_corpus_or_are_counted_as_dropped(prepared):
-    data, figures, manifest, lanes, documents = prepared
-    streams = {
-        name: [t for lane in forward(lanes[name], data) for t in reuse_parts(lane, data.reuse_len)]
-        for name in lanes
-    }
+    data, figures, manifest, _, documents, streams = prepared
     assert [*streams] == ["train", "heldout"][: 2 if data.heldout_fraction else 1]
     for name, split in manifest.splits.items():
-        assert len(streams[name]) + split.dropped_tokens == split.tokens
-        assert split.dropped_tokens < len(forward(lanes[name], data)) * data.reuse_len
+        assert sum(map(len, streams[name])) + split.dropped_tokens == split.tokens
+        assert split.dropped_tokens < split.num_lanes / (1 + data.bidirectional) * data.reuse_len
     assert figures["documents"] == len(documents)
     assert figures["tokens"] == sum(map(len, documents))
     # Each stream holds documents in their order; every document is in one of them, or cut or
     # missing at its end.
     left = list(documents)
     for stream in streams.values():
-        *whole, cut = documents_of(stream)
+        *whole, cut = stream
         places = [documents.index(document) for document in whole]
         assert places == sorted(places)
         for document in whole:
             left.remove(document)
         assert not cut or any(document[: len(cut)] == cut for document in left)
-    num_cut = sum(len(documents_of(stream)[-1]) for stream in streams.values())
+    num_cut = sum(len(stream[-1]) for stream in streams.values())
     assert sum(map(len, left)) == num_cut + figures["dropped_tokens"]
 
 
 def test_reversed_lanes_mirror_forward_ones(prepared):
-    data, _, _, lanes, _ = prepared
+    data, _, _, lanes, *_ = prepared
     for split in lanes.values():
         assert len({len(lane) for lane in split}) == 1
         for index, lane in enumerate(split):
@@ -127,7 +112,7 @@ def test_reversed_lanes_mirror_forward_ones(prepared):
 
 
 def test_a_follows_the_reuse_part_and_b_follows_a_when_it_says_so(prepared):
-    data, _, _, lanes, _ = prepared
+    data, _, _, lanes, *_ = prepared
     labels = []
     for split in lanes.values():
         for lane in split:
@@ -147,7 +132,7 @@ def test_a_follows_the_reuse_part_and_b_follows_a_when_it_says_so(prepared):
 
 
 def test_context_is_the_tokens_of_the_document_that_the_lane_has_shown(prepared):
-    data, _, _, lanes, _ = prepared
+    data, _, _, lanes, *_ = prepared
     for split in lanes.values():
         for lane in split:
             text = reuse_parts(lane, data.reuse_len)
@@ -194,10 +179,7 @@ def test_held_out_text_is_a_share_of_tokens_whatever_the_sizes_of_documents(
     whole = [[*tokenizer.encode(text), EOD_ID] for text in kept]
     assert total == sum(map(len, whole)) + figures["divided_documents"]
     assert figures["documents"] == len(whole) + figures["divided_documents"]
-    streams = {}
-    for name, split in splits.items():
-        lanes = read_split(tmp_path / "out", split)[::2]
-        streams[name] = documents_of(token for lane in lanes for token in reuse_parts(lane, 11))
+    streams = {name: documents_in(tmp_path / "out", name) for name in splits}
     *complete, cut = streams["train"]
     for end in streams.get("heldout", [])[:-1]:
         # It is the end of a document; what is before it is in the other split, but at its end.
@@ -206,7 +188,7 @@ def test_held_out_text_is_a_share_of_tokens_whatever_the_sizes_of_documents(
             not beginning or [*beginning, EOD_ID] in complete or beginning[: len(cut)] == cut
             for beginning in beginnings
         )
-    before = {path.name: path.read_bytes() for path in (tmp_path / "out").glob("*.tfrecord")}
+    before = contents(tmp_path / "out", "*.tfrecord")
     monkeypatch.setattr(corpus, "shard_bytes", lambda _: 1999)
     prepare(path, tmp_path / "shards", **options)
-    assert before == {p.name: p.read_bytes() for p in (tmp_path / "shards").glob("*.tfrecord")}
+    assert contents(tmp_path / "shards", "*.tfrecord") == before

@@ -1,7 +1,9 @@
-"""Targets are where the module says they are: chi-square tests on fixed seeds."""
+"""Targets are where the module says they are: chi-square tests on fixed seeds.
+
+Each draw equals a sequential definition: tests/unit/modeling/objectives.
+"""
 
 import dataclasses
-import itertools
 
 import numpy as np
 import pytest
@@ -9,7 +11,6 @@ import scipy.stats
 import tensorflow as tf
 
 from official.xlnet.configs.data import DataConfig
-from official.xlnet.modeling.kernels import stateless_random
 from official.xlnet.modeling.objectives import permutation_sampling
 
 NUM_ROWS = 6000
@@ -33,42 +34,6 @@ def is_target(data, rows):
     targets = permutation_sampling.sample_targets_and_order(**rows, data=data, seed=5)
     one_hot = tf.one_hot(targets.target_positions, data.seq_len)
     return tf.reduce_sum(one_hot * targets.target_mask[..., tf.newaxis], axis=1).numpy() > 0
-
-
-@pytest.fixture(scope="module")
-def spans():
-    """Where the spans of many rows start, before the budget: (row, first unit, length)."""
-    num_units = DATA.seq_len
-    num_draws = permutation_sampling._num_draws(num_units, DATA)[0]
-    windows = tf.range(NUM_ROWS, dtype=tf.int64)
-    draws = stateless_random.row_uniform(11, 0, tf.zeros([NUM_ROWS], tf.int32), windows, num_draws)
-    in_span, rank = (t.numpy() for t in permutation_sampling._sample_spans(draws, num_units, DATA))
-    return in_span, np.where(in_span, rank, -np.arange(1, num_units + 1))
-
-
-def test_every_unit_is_covered_with_probability_1_over_k(spans):
-    in_span, _ = spans
-    share = 1 / DATA.target_ratio
-    deviation = np.sqrt(share * (1 - share) / NUM_ROWS)
-    assert np.abs((in_span.mean(axis=0) - share) / deviation).max() < 4  # of 53 positions
-    assert abs(in_span.mean() - share) < 0.01 * share
-
-
-def test_lengths_have_probability_proportional_to_1_over_n(spans):
-    _, label = spans
-    counts = np.zeros([DATA.seq_len, DATA.max_span + 1], int)
-    for row in label:
-        edges = np.flatnonzero(np.diff(row, prepend=-100)).tolist() + [len(row)]
-        for start, end in itertools.pairwise(edges):
-            if row[start] >= 0:
-                counts[start, end - start] += 1
-    # Not the first unit nor the last ones: spans are cut off there.
-    inside = counts[1 : DATA.seq_len - DATA.max_span + 1, 1:]
-    expected = 1 / np.arange(1, DATA.max_span + 1)
-    expected *= inside.sum() / expected.sum()
-    assert scipy.stats.chisquare(inside.sum(axis=0), expected).pvalue > 1e-3
-    assert scipy.stats.chisquare(inside.sum(axis=1)).pvalue > 1e-3
-    assert scipy.stats.chi2_contingency(inside).pvalue > 1e-3
 
 
 @pytest.mark.parametrize("reuse_len", [0, 23])
