@@ -1,5 +1,6 @@
 """Conversion between the TF1 release's form, HF's and ours: every weight, every wrong input."""
 
+import filecmp
 import json
 import os
 import pathlib
@@ -41,25 +42,22 @@ def hf(tmp_path, vocab_file):
 def test_round_trips_are_exact(tmp_path, vocab_file, head, untie_r):
     values = checkpoints.random_values(checkpoints.tf1_shapes(untie_r, head))
     source = checkpoints.write_tf1(tmp_path / "tf1", vocab_file, values, untie_r)
-    report = convert(source, f"{tmp_path}/ours")
-    assert report["left_over"] == []
-    assert report["not_filled"] == ([] if head is None else ["lm_head/bias"])
-    assert report["parameters"] == sum(value.size for value in values.values())
+    expected = {"left_over": [], "not_filled": [] if head is None else ["lm_head/bias"]}
+    expected["parameters"] = sum(value.size for value in values.values())
+    assert convert(source, f"{tmp_path}/ours").items() >= expected.items()
     convert(f"{tmp_path}/ours", f"{tmp_path}/tf1_again", "tf1")
     checkpoints.assert_same(checkpoints.read_tf1(f"{tmp_path}/tf1_again"), values)
-    again = read_json(f"{tmp_path}/tf1_again/xlnet_config.json")
-    assert again == read_json(f"{source}/xlnet_config.json")
+    config = read_json(f"{source}/xlnet_config.json")
+    assert read_json(f"{tmp_path}/tf1_again/xlnet_config.json") == config
 
     convert(f"{tmp_path}/ours", f"{tmp_path}/hf", "hf")
     hf_values = checkpoints.hf_of_tf1(values)
     checkpoints.assert_same(checkpoints.read_hf(f"{tmp_path}/hf"), hf_values)
-    report = convert(f"{tmp_path}/hf", f"{tmp_path}/ours_again")
-    assert report["left_over"] == []
+    assert convert(f"{tmp_path}/hf", f"{tmp_path}/ours_again")["left_over"] == []
     convert(f"{tmp_path}/ours_again", f"{tmp_path}/hf_again", "hf")
     checkpoints.assert_same(checkpoints.read_hf(f"{tmp_path}/hf_again"), hf_values)
     for name in ("config.json", "spiece.model"):
-        again = pathlib.Path(tmp_path, "hf_again", name).read_bytes()
-        assert again == pathlib.Path(tmp_path, "hf", name).read_bytes()
+        assert filecmp.cmp(tmp_path / "hf" / name, tmp_path / "hf_again" / name, shallow=False)
 
 
 @pytest.mark.parametrize("kind", ["causal", "denoising"])

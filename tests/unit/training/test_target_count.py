@@ -4,7 +4,6 @@ import random
 
 import pytest
 import tensorflow as tf
-from absl import logging
 
 from official.xlnet.configs.experiment import XLNetConfig
 from official.xlnet.configs.sections import ObjectiveSections
@@ -33,13 +32,6 @@ def prepared(world, tmp_path_factory):
     return printed | {"data": str(folder / "data")}
 
 
-@pytest.fixture
-def warnings(monkeypatch):
-    found = []
-    monkeypatch.setattr(logging, "warning", lambda text, *values: found.append(text % values))
-    return found
-
-
 def test_count_is_that_of_256_windows_of_few_lanes(world, prepared):
     config = XLNetConfig.load(world.config)
     sections, counts = ObjectiveSections.of(config), []
@@ -66,14 +58,14 @@ def test_count_is_that_of_256_windows_of_few_lanes(world, prepared):
         (["objective.kind=causal"], (0.4, 0.6, 5), None),
     ],
 )
-def test_the_warning_says_what_to_set(world, warnings, settings, count, advice):
+def test_the_warning_says_what_to_set(world, caplog, settings, count, advice):
     sections = ObjectiveSections.of(XLNetConfig.load(world.config, settings))
     warn_of_few_targets(TargetCount(*count), sections)
-    assert len(warnings) == (advice is not None)
-    assert advice is None or advice in warnings[0]
+    assert len(caplog.messages) == (advice is not None)
+    assert advice is None or advice in caplog.messages[0]
 
 
-def test_steps_without_targets_do_not_count(world, prepared, warnings, tmp_path):
+def test_steps_without_targets_do_not_count(world, prepared, caplog, tmp_path):
     config = XLNetConfig.load(world.config, ["training.num_steps=9", "batch_size=2"])
     data, sections = prepared["data"], ObjectiveSections.of(config)
     batches = pretraining_dataset(data, 2, config=config).take(9)
@@ -84,4 +76,4 @@ def test_steps_without_targets_do_not_count(world, prepared, warnings, tmp_path)
     assert result["steps_without_targets"] == drawn.count(0)
     assert result["loss"] == pytest.approx(sum(line["loss"] for line in history) / len(history))
     for start in ("targets: ", "steps without targets"):
-        assert sum(warning.startswith(start) for warning in warnings) == 1
+        assert sum(warning.startswith(start) for warning in caplog.messages) == 1
