@@ -11,6 +11,7 @@ import subprocess
 import pytest
 import zstandard
 
+from official.xlnet.errors import DataError
 from official.xlnet.files.text import open_text, printable
 from tests.helpers.compare import assert_refused
 
