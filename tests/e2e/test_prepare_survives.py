@@ -1,11 +1,10 @@
-"""`kill -9` at random moments, Beam with one and two processes, Dask with a worker killed."""
+"""Workers whose parent is killed, Beam with one and two processes, Dask with a worker killed.
 
-import json
-import multiprocessing
-import os
+Commands that are killed and repeated: tests/property/test_killed_commands.py.
+"""
+
 import random
 import signal
-import subprocess
 import sys
 import threading
 import time
@@ -19,13 +18,6 @@ from tests.helpers.replicas.clusters import dask_cluster
 
 NUM_FILES = 24
 CHANGES = dict(seq_len=61, reuse_len=29, num_lanes=8, heldout_fraction=0.1)
-
-SCRIPT = """
-import json, sys
-from tests.helpers.corpora import prepare
-pattern, output, changes = sys.argv[1:]
-print(json.dumps(prepare(pattern, output, num_workers=2, **json.loads(changes))))
-"""
 
 
 @pytest.fixture(scope="module")
@@ -41,49 +33,19 @@ def corpus(tmp_path_factory):
     return pattern, contents(directory / "out")
 
 
-def start(pattern, output):
-    command = [sys.executable, "-c", SCRIPT, pattern, str(output), json.dumps(CHANGES)]
-    return subprocess.Popen(command, stdout=subprocess.PIPE, start_new_session=True, text=True)
-
-
 def finished_parts(output):
     """Notes of finished shards and lanes."""
     return [path for path in output.glob(".prepare/*.json") if path.name != "job.json"]
 
 
 @pytest.mark.slow
-def test_killed_at_ten_random_moments(tmp_path, corpus):
-    pattern, expected = corpus
-    began = time.monotonic()
-    assert start(pattern, tmp_path / "whole").wait() == 0
-    seconds = time.monotonic() - began
-    assert contents(tmp_path / "whole") == expected
-    rng, num_kept = random.Random(0), 0
-    for trial in range(10):
-        output = tmp_path / str(trial)
-        process = start(pattern, output)
-        time.sleep(rng.uniform(0.3, 0.95) * seconds)
-        os.killpg(process.pid, signal.SIGKILL)
-        process.communicate()
-        done = len(finished_parts(output))
-        was_finished = (output / "manifest.json").exists()
-        figures = json.loads(start(pattern, output).communicate()[0])
-        assert contents(output) == expected
-        if not was_finished:
-            assert figures["resumed_shards"] + figures["resumed_lanes"] == done
-            num_kept += done
-    assert num_kept > 10
-
-
-@pytest.mark.slow
 def test_workers_end_with_their_parent(tmp_path, corpus):
-    process = start(corpus[0], tmp_path / "out")
-    parent = psutil.Process(process.pid)
-    while len(parent.children()) < 2:
-        time.sleep(0.05)
-    workers = parent.children()
-    parent.kill()
-    process.communicate()
+    call = f"prepare({corpus[0]!r}, {str(tmp_path / 'out')!r}, num_workers=2)"
+    program = f"from tests.helpers.corpora import prepare; {call}"
+    with psutil.Popen([sys.executable, "-c", program]) as process:
+        while len(workers := process.children()) < 2:
+            time.sleep(0.05)
+        process.kill()
     _, alive = psutil.wait_procs(workers, timeout=30)
     assert not alive
 
@@ -136,15 +98,3 @@ def test_dask_with_a_worker_killed_half_way_gives_the_same_bytes(tmp_path, corpu
         assert workers[0].wait() == -signal.SIGKILL
         assert workers[1].poll() is None
         assert contents(tmp_path / "out") == expected
-
-
-def test_spawned_workers_do_not_load_tensorflow():
-    context = multiprocessing.get_context("spawn")
-    with context.Pool(1) as pool:
-        assert not pool.apply(_loads_tensorflow)
-
-
-def _loads_tensorflow():
-    import data_prep.pipelines.prepare  # noqa: F401
-
-    return "tensorflow" in sys.modules

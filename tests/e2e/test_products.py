@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from official.xlnet.runtime.history import read_history
+from tests.helpers.runs import losses_of
 from tests.helpers.world import command
 
 TYPES = ("float32", "bfloat16")
@@ -17,7 +17,7 @@ def losses(world, tmp_path, name):
     flags = {"config": world.config, "data": world.data, "model_dir": tmp_path / name}
     settings = (f"training.products={name}", "num_steps=6", "evaluation_steps=3")
     command("pretrain", *(f"--set={setting}" for setting in settings), **flags)
-    return [line["loss"] for line in read_history(str(tmp_path / name))]
+    return losses_of(tmp_path / name)
 
 
 def evaluation(world, tmp_path, name):

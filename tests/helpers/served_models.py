@@ -10,6 +10,7 @@ from official.xlnet.checkpoints.model_directory import create_model_dir
 from official.xlnet.configs.registry import TASKS
 from official.xlnet.data.examples import TextExample
 from official.xlnet.modeling.models.xlnet_task_model import XLNetTaskModel
+from official.xlnet.serving.client.prediction import padded
 from official.xlnet.serving.factory import task_service
 from official.xlnet.serving.services.base import Settings
 from official.xlnet.tasks.multiple_choice import ChoiceExample
@@ -98,11 +99,7 @@ def inputs_of(examples):
     """Text inputs of examples, as a service with one text column takes them."""
     names = {QuestionExample: ("question", "context"), RankingExample: ("query", "document")}
     rows = [e.inputs(names.get(type(e), ("text",))) for e in examples]
-    most = max(len(row.get("choices", ())) for row in rows)
-    for row in rows:
-        if most:
-            row["choices"] += [""] * (most - len(row["choices"]))
-    return {name: [row[name] for row in rows] for name in rows[0]}
+    return {name: padded([row[name] for row in rows]) for name in rows[0]}
 
 
 def as_example(row):

@@ -3,11 +3,8 @@
 import json
 import os
 import pathlib
-import random
 import shutil
-import signal
 import sys
-import time
 
 import numpy as np
 import pytest
@@ -17,31 +14,26 @@ from official.xlnet.checkpoints.checkpoint_files import best_heldout_loss, newes
 from official.xlnet.checkpoints.model_directory import load_pretrainer
 from official.xlnet.configs.experiment import XLNetConfig
 from official.xlnet.data.lane_schedule import Position
-from official.xlnet.runtime.history import read_history
 from official.xlnet.training.optimization import OPTIMIZERS
 from official.xlnet.training.pretraining import pretrain
 from tests.helpers.replicas import keras_fit
-from tests.helpers.replicas.clusters import finish, start_cluster, start_process
-from tests.helpers.world import command
+from tests.helpers.replicas.clusters import (
+    finish,
+    recipe_of_replicas,
+    start_cluster,
+    start_process,
+)
+from tests.helpers.runs import losses_of
 
 pytestmark = pytest.mark.slow
 
-STEPS, LATER, LONG, BATCH = 9, 13, 50, 8
-SETTINGS = ["num_lanes=8", f"batch_size={BATCH}", f"evaluation_steps={STEPS}", "checkpoint_steps=4"]
+STEPS, LATER, BATCH = 9, 13, 8
+SETTINGS = ["num_lanes=8", f"batch_size={BATCH}", f"evaluation_steps={STEPS}"]
 
 
 @pytest.fixture(scope="module")
 def recipe(world, tmp_path_factory):
-    """A directory with a configuration whose lanes replicas can share, and `data`."""
-    path = str(tmp_path_factory.mktemp("recipe"))
-    XLNetConfig.load(world.config, [*SETTINGS, "dropout=0", "dropatt=0"]).save(path)
-    flags = {"input": world.text, "vocab": world.vocab, "config": path}
-    command("prepare", "--num_workers=1", output=f"{path}/data", **flags)
-    return path
-
-
-def losses_of(model_dir):
-    return [line["loss"] for line in read_history(str(model_dir))]
+    return recipe_of_replicas(world, tmp_path_factory, SETTINGS)
 
 
 def assert_same_run(model_dir, other, loss_atol=1e-4, weight_atol=1e-3):
@@ -102,25 +94,3 @@ def test_half_the_batch_goes_on_from_two_replicas(recipe, runs, tmp_path):
     assert BATCH * STEPS + BATCH // 2 * 11 + left == windows * position.next_number
     assert len(position.rows) == BATCH // 2
     assert len({piece.number for piece in pieces}) == len(pieces)
-
-
-@pytest.mark.parametrize("strategy", ["mirrored", "multi_worker"])
-def test_workers_killed_at_random_moments(recipe, tmp_path, strategy):
-    """XLNET_TEST_KILLS says how often; when one worker dies, the others are ended too."""
-    killed, kills = tmp_path / "killed", int(os.environ.get("XLNET_TEST_KILLS", "1"))
-    arguments = ["pretrain", f"--config={recipe}", f"--data={recipe}/data", f"--steps={LONG}"]
-    for _ in range(kills):
-        processes = start_cluster(strategy, [*arguments, f"--model_dir={killed}"])
-        moment = len(losses_of(killed)) + random.randint(0, 2 * LONG // kills)
-        while len(losses_of(killed)) <= moment and processes[0].poll() is None:
-            time.sleep(0.005)
-        random.shuffle(processes)
-        for process in processes:
-            process.send_signal(signal.SIGKILL)
-        for process in processes:
-            process.communicate()
-    assert finish(start_cluster(strategy, [*arguments, f"--model_dir={killed}"]))["step"] == LONG
-    assert [line["step"] for line in read_history(str(killed))] == [*range(1, LONG + 1)]
-    calm = tmp_path / "calm"
-    finish(start_cluster(strategy, [*arguments, f"--model_dir={calm}"]))
-    assert_same_run(killed, calm, loss_atol=1e-5, weight_atol=1e-5)

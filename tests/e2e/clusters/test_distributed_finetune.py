@@ -1,10 +1,8 @@
 """Fine-tuning on replicas is fine-tuning on one device, and one continues the other."""
 
 import json
-import os
 import random
 import signal
-import time
 
 import numpy as np
 import pandas as pd
@@ -14,9 +12,9 @@ import yaml
 from official.xlnet import cli
 from official.xlnet.errors import PreemptedError
 from official.xlnet.inference.task_prediction import load_task
-from official.xlnet.runtime.history import read_history
 from tests.helpers.corpora import vocabulary_dir
 from tests.helpers.replicas.clusters import finish, start_cluster, wait_for_step
+from tests.helpers.runs import losses_of
 from tests.helpers.task_corpora import labelled, task_config, write_table
 
 pytestmark = pytest.mark.slow
@@ -45,10 +43,6 @@ def one_device(arguments, tmp_path_factory):
     output = tmp_path_factory.mktemp("runs") / "one_device"
     assert cli.main([*arguments, f"--output={output}"]) == 0
     return output
-
-
-def losses_of(output):
-    return [line["loss"] for line in read_history(str(output))]
 
 
 def assert_same_model(output, other, atol=1e-4):
@@ -98,20 +92,3 @@ def test_replicas_give_the_model_of_one_device(arguments, one_device, tmp_path, 
     preempt(start_cluster(strategy, [*arguments, f"--output={preempted}"]), preempted)
     finish(start_cluster(strategy, [*arguments, f"--output={preempted}"]))
     assert_same_model(preempted, calm, atol=1e-5)
-
-
-def test_workers_killed_at_random_moments(arguments, one_device, tmp_path):
-    """XLNET_TEST_KILLS says how often."""
-    output = tmp_path / "killed"
-    for _ in range(int(os.environ.get("XLNET_TEST_KILLS", "1"))):
-        processes = start_cluster("multi_worker", [*arguments, f"--output={output}"])
-        wait_for_step(processes[0], output, len(losses_of(output)) + random.randint(1, 9))
-        time.sleep(0.05 * random.random())
-        random.shuffle(processes)
-        for process in processes:
-            process.kill()
-        for process in processes:
-            process.communicate()
-    finish(start_cluster("multi_worker", [*arguments, f"--output={output}"]))
-    assert [line["step"] for line in read_history(str(output))] == list(range(1, STEPS + 1))
-    assert_same_model(output, one_device)

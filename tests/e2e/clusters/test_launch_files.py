@@ -12,9 +12,9 @@ import pytest
 import yaml
 
 from official.xlnet.configs.experiment import XLNetConfig
-from official.xlnet.runtime.history import read_history
 from official.xlnet.training.pretraining import pretrain
 from tests.helpers.replicas.clusters import finish, free_ports, start_process
+from tests.helpers.runs import losses_of
 
 LAUNCH = pathlib.Path(__file__).parents[3] / "tools/launch"
 STEPS = 5
@@ -147,9 +147,7 @@ def shared(world, tmp_path):
     shutil.copytree(world.data, tmp_path / "data")
     yield tmp_path
     pretrain(config, world.data, str(tmp_path / "alone"))
-    runs = (read_history(str(tmp_path / name)) for name in ("model", "alone"))
-    found, wanted = ([line["loss"] for line in run] for run in runs)
-    np.testing.assert_allclose(found, wanted, atol=1e-4)
+    np.testing.assert_allclose(*map(losses_of, (tmp_path / "model", tmp_path / "alone")), atol=1e-4)
 
 
 @pytest.mark.slow

@@ -11,31 +11,24 @@ import numpy as np
 import pytest
 
 from official.xlnet.configs.experiment import XLNetConfig
-from official.xlnet.runtime.history import read_history
 from official.xlnet.training.pretraining import pretrain
 from tests.helpers.replicas.clusters import (
     finish,
-    free_ports,
+    recipe_of_replicas,
     start_cluster,
-    start_process,
     wait_for_step,
 )
-from tests.helpers.world import command
+from tests.helpers.runs import losses_of
 
 pytestmark = pytest.mark.slow
 
 STEPS = 40
-SETTINGS = ["num_lanes=12", "batch_size=12", "checkpoint_steps=4", "dropout=0", "dropatt=0"]
 
 
 @pytest.fixture(scope="module")
 def recipe(world, tmp_path_factory):
-    """A directory with a configuration whose lanes two and three workers can share, and `data`."""
-    path = str(tmp_path_factory.mktemp("recipe"))
-    XLNetConfig.load(world.config, [*SETTINGS, f"num_steps={STEPS}"]).save(path)
-    flags = {"input": world.text, "vocab": world.vocab, "config": path}
-    command("prepare", "--num_workers=1", output=f"{path}/data", **flags)
-    return path
+    settings = ["num_lanes=12", "batch_size=12", f"num_steps={STEPS}"]
+    return recipe_of_replicas(world, tmp_path_factory, settings)
 
 
 @pytest.fixture(scope="module")
@@ -43,7 +36,7 @@ def undisturbed(recipe, tmp_path_factory):
     """The losses of a run on one device."""
     output = str(tmp_path_factory.mktemp("undisturbed"))
     pretrain(XLNetConfig.load(recipe), f"{recipe}/data", output)
-    return [line["loss"] for line in read_history(output)]
+    return losses_of(output)
 
 
 def arguments(recipe, model_dir):
@@ -58,7 +51,7 @@ def test_three_workers_lost_in_turn_one_for_good(recipe, undisturbed, program, t
     flags = arguments(recipe, tmp_path)
     for lost in (1, 0, 2):
         processes = start_cluster("multi_worker", flags, replicas=3, program=program)
-        before = len(read_history(str(tmp_path)))
+        before = len(losses_of(tmp_path))
         wait_for_step(processes[0], tmp_path, before + 6)
         processes[lost].kill()
         for number, process in enumerate(processes):
@@ -68,11 +61,10 @@ def test_three_workers_lost_in_turn_one_for_good(recipe, undisturbed, program, t
             else:
                 assert process.returncode == 76, err
                 assert err.splitlines()[-1].startswith("xlnet pretrain: workers: lost "), err
-        assert before < len(read_history(str(tmp_path))) < STEPS
+        assert before < len(losses_of(tmp_path)) < STEPS
     result = finish(start_cluster("multi_worker", flags, replicas=2, program=program))
     assert result["step"] == STEPS
-    losses = [line["loss"] for line in read_history(str(tmp_path))]
-    np.testing.assert_allclose(losses, undisturbed, rtol=0, atol=1e-4)
+    np.testing.assert_allclose(losses_of(tmp_path), undisturbed, rtol=0, atol=1e-4)
 
 
 def test_a_worker_that_never_comes_is_named(recipe, tmp_path):
@@ -88,19 +80,6 @@ def test_a_worker_that_never_comes_is_named(recipe, tmp_path):
         sentence = "expected all of them within 40 s (--cluster_timeout), got none of worker 2 of 3"
         assert sentence in err.splitlines()[-1]
     assert not (tmp_path / "model").exists()
-
-
-def test_torchruns_variables(recipe, undisturbed, tmp_path):
-    """Which name the first host alone."""
-    (port,) = free_ports(1)
-    shared = {"WORLD_SIZE": "2", "MASTER_ADDR": "localhost", "MASTER_PORT": str(port - 1)}
-    shared |= {name: x for name, x in os.environ.items() if name != "TF_CONFIG"}
-    program = [sys.executable, "-m", "official.xlnet.cli", *arguments(recipe, tmp_path)]
-    program += ["--strategy=multi_worker", "--steps=5"]
-    processes = [start_process(program, {**shared, "RANK": str(rank)}) for rank in range(2)]
-    assert finish(processes)["step"] == 5
-    losses = [line["loss"] for line in read_history(str(tmp_path))]
-    np.testing.assert_allclose(losses, undisturbed[:5], rtol=0, atol=1e-4)
 
 
 def test_a_strategy_without_a_cluster_is_refused(recipe, tmp_path):

@@ -9,7 +9,9 @@ import subprocess
 import sys
 import time
 
+from official.xlnet.configs.experiment import XLNetConfig
 from official.xlnet.runtime.history import HISTORY_FILE
+from tests.helpers.world import command
 
 
 def start_cluster(strategy, arguments, replicas=2, program="official.xlnet.cli", last=()):
@@ -26,10 +28,10 @@ def start_cluster(strategy, arguments, replicas=2, program="official.xlnet.cli",
     Returns:
       The processes.
     """
-    command = [sys.executable, "-m", program, *arguments, f"--strategy={strategy}"]
+    words = [sys.executable, "-m", program, *arguments, f"--strategy={strategy}"]
     environments = [dict(os.environ)]
     if strategy == "mirrored":
-        command.append(f"--cpu_devices={replicas}")
+        words.append(f"--cpu_devices={replicas}")
     else:
         workers = [f"127.0.0.1:{port}" for port in free_ports(replicas)]
         clusters = [
@@ -37,14 +39,24 @@ def start_cluster(strategy, arguments, replicas=2, program="official.xlnet.cli",
             for index in range(replicas)
         ]
         environments = [{**os.environ, "TF_CONFIG": json.dumps(each)} for each in clusters]
-    commands = [*[command] * (len(environments) - 1), [*command, *last]]
+    commands = [*[words] * (len(environments) - 1), [*words, *last]]
     return [start_process(*each) for each in zip(commands, environments, strict=True)]
 
 
-def start_process(command, environment):
+def recipe_of_replicas(world, tmp_path_factory, settings):
+    """A directory with a configuration whose lanes replicas can share, and `data`."""
+    path = str(tmp_path_factory.mktemp("recipe"))
+    settings = [*settings, "checkpoint_steps=4", "dropout=0", "dropatt=0"]
+    XLNetConfig.load(world.config, settings).save(path)
+    flags = {"input": world.text, "vocab": world.vocab, "config": path}
+    command("prepare", "--num_workers=1", output=f"{path}/data", **flags)
+    return path
+
+
+def start_process(words, environment):
     """Starts a process whose output `finish` reads."""
     pipe = subprocess.PIPE
-    return subprocess.Popen(command, env=environment, stdout=pipe, stderr=pipe, text=True)
+    return subprocess.Popen(words, env=environment, stdout=pipe, stderr=pipe, text=True)
 
 
 def finish(processes, status=0):
@@ -80,15 +92,15 @@ def free_ports(number):
 def dask_cluster(directory, num_workers=2):
     """Yields the scheduler file and the worker processes of a Dask cluster on this machine."""
     dask = os.path.join(os.path.dirname(sys.executable), "dask")
-    command = [dask] if os.path.exists(dask) else [sys.executable, "-m", "dask"]
+    program = [dask] if os.path.exists(dask) else [sys.executable, "-m", "dask"]
     address_file = directory / "scheduler.json"
     arguments = ["--host=127.0.0.1", "--port=0", f"--scheduler-file={address_file}"]
     quiet = dict(stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-    processes = [subprocess.Popen([*command, "scheduler", *arguments, "--no-dashboard"], **quiet)]
+    processes = [subprocess.Popen([*program, "scheduler", *arguments, "--no-dashboard"], **quiet)]
     try:
         while not address_file.exists():
             time.sleep(0.1)
-        worker = [*command, "worker", f"--scheduler-file={address_file}", "--nthreads=1"]
+        worker = [*program, "worker", f"--scheduler-file={address_file}", "--nthreads=1"]
         processes += [
             subprocess.Popen([*worker, "--no-nanny", "--no-dashboard"], **quiet)
             for _ in range(num_workers)
