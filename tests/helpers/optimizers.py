@@ -60,7 +60,8 @@ def check_optimizer(name, directory):
     calm = {**CALM, "optimizer": name}
     # The loss Σ w² falls, by a gradient of its own at each step.
     variables = make_variables()
-    optimizer = create_optimizer(TrainingConfig(**{**calm, "weight_decay": 0.0}), NUM_LAYERS)
+    training = TrainingConfig(**{**calm, "weight_decay": 0.0, "layer_decay": 0.99})
+    optimizer = create_optimizer(training, NUM_LAYERS)
     losses = []
     for _ in range(50):
         losses.append(sum(np.sum(value**2) for value in values(variables)))
@@ -115,4 +116,4 @@ def check_optimizer(name, directory):
     path = updated(settings, range(4))[2].write(str(directory / "checkpoint"))
     assert_all_equal(values(updated(settings, range(4, 7), restored=path)[0]), values(whole))
     again = type(optimizer).from_config(optimizer.get_config())  # Which changes it.
-    assert again.get_config() == optimizer.get_config()
+    assert again.get_config() == optimizer.get_config() and again.layer_decay == 0.99
