@@ -37,9 +37,10 @@ def test_a_pretraining_run_is_shown_with_the_losses_of_its_history(world):
         assert {tag: shown[tag][step] for tag in line} == pytest.approx(line)
 
 
-def test_a_fine_tuning_is_shown_with_its_losses_and_metrics(world):
-    task = world.task("classification")
+@pytest.mark.parametrize(("kind", "steps"), [("classification", 60), ("regression", 3)])
+def test_a_fine_tuning_is_shown_with_its_losses_and_metrics(world, kind, steps):
+    task = world.task(kind)
     shown = scalars(task.model)
     history = {line["step"]: line["loss"] for line in read_history(task.model)}
     assert shown["loss"] == pytest.approx({step: history[step] for step in shown["loss"]})
-    assert len(shown["loss"]) > 1 and "learning_rate" in shown
+    assert [*shown["loss"]] == [*range(10, steps, 10), steps] and "learning_rate" in shown

@@ -48,7 +48,7 @@ from official.xlnet.tokenization.special_tokens import VOCAB_FILE
 from official.xlnet.tokenization.tokenizer import Tokenizer
 from official.xlnet.training.optimization import create_optimizer
 
-_SUMMARY_STEPS = 10  # Steps between two TensorBoard summaries.
+_SUMMARY_STEPS = 10  # Steps between two TensorBoard summaries; the last step has one, too.
 _RECENT = 100  # Recent executions, used to estimate speed and remaining time.
 
 
@@ -277,7 +277,7 @@ class Loop(tf_keras.callbacks.Callback):
         elif self._is_good(before, metrics):
             self.log.history(step, metrics["loss"])
             self.accept(before, metrics)
-            if interval_passed(_SUMMARY_STEPS, before, step):
+            if interval_passed(_SUMMARY_STEPS, before, step) or self.is_finished():
                 self.log.scalars(step, **self.scalars(metrics))
         shown = f"step {step}/{self._last_step}  {self.describe(metrics)}{self._time_left(now)}"
         self.log.progress(shown, step / self._last_step)
