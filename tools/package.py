@@ -1,5 +1,6 @@
 """`make release`: builds the wheel and the source distribution into dist/ and checks them.
 
+With `--tag` as it will be tagged: without uncommitted changes, and no tag may have the name yet.
 The wheel is built from the source distribution. It must contain the modules of `official/xlnet` and
 `data_prep` and nothing else; both must have the license and the current version, and the changelog
 must start with that version.
@@ -37,8 +38,12 @@ def main() -> int:
     """Builds and checks the distributions; returns an exit status."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--output", default="dist", help="directory to write to")
-    output = pathlib.Path(parser.parse_args().output)
+    parser.add_argument("--tag", help="name of the tag that the version will get")
+    options = parser.parse_args()
+    output = pathlib.Path(options.output)
     try:
+        if options.tag:
+            check_taggable(ROOT, options.tag)
         check_changelog((ROOT / "CHANGELOG.md").read_text(encoding="utf-8"), __version__)
         sdist, wheel = build(output)
         check_sdist(sdist)
@@ -49,6 +54,18 @@ def main() -> int:
     for path in (sdist, wheel):
         print(hashlib.sha256(path.read_bytes()).hexdigest(), path)
     return 0
+
+
+def check_taggable(folder: pathlib.Path, tag: str) -> None:
+    """Raises `PackageError` if a checkout has uncommitted changes or already has a tag."""
+    git = ["git", "-C", str(folder)]
+    for arguments, expected in (
+        (["status", "--porcelain"], "a checkout without uncommitted changes"),
+        (["tag", "--list", tag], "a version that is not tagged yet"),
+    ):
+        found = subprocess.run([*git, *arguments], capture_output=True, text=True, check=True)
+        if found.stdout:
+            raise PackageError(f"expected {expected}, got {' '.join(found.stdout.split())}")
 
 
 def build(output: pathlib.Path) -> tuple[pathlib.Path, pathlib.Path]:

@@ -74,6 +74,24 @@ def test_the_changelog_opens_with_the_version():
         package.check_changelog("## 1.1\n\n## 1.2\n", "1.2")
 
 
+def test_a_version_is_tagged_once_and_as_it_is_committed(tmp_path):
+    def git(*arguments):
+        names = ["-c", "user.name=a", "-c", "user.email=a@b.c"]
+        subprocess.run(["git", "-C", tmp_path, *names, *arguments], check=True, capture_output=True)
+
+    git("init")
+    (tmp_path / "a.txt").write_text("a")
+    with pytest.raises(package.PackageError, match=r"without uncommitted changes, got \?\? a.txt"):
+        package.check_taggable(tmp_path, "v1.2.3")
+    git("add", ".")
+    git("commit", "-m", "First")
+    package.check_taggable(tmp_path, "v1.2.3")
+    git("tag", "v1.2.3")
+    package.check_taggable(tmp_path, "v1.2")
+    with pytest.raises(package.PackageError, match=r"not tagged yet, got v1\.2\.3"):
+        package.check_taggable(tmp_path, "v1.2.3")
+
+
 def test_installed_wheel_and_tf_models_official_both_import(wheel, tmp_path):
     # An installed wheel lies in site-packages, inside the `official` folder of
     # tf-models-official. Here a folder with a link to each entry of that one stands in for it.
