@@ -64,10 +64,11 @@ def test_supported_pythons_are_the_same_everywhere():
     assert minors == [*PYTHONS]
     assert [line[-4:] for line in PROJECT["classifiers"] if "Python ::" in line] == minors
     assert tuple(f"python{minor}" for minor in minors) == try_install.PYTHONS
-    workflow = yaml.safe_load((ROOT / ".github/workflows/ci.yml").read_text())
-    (job,) = workflow["jobs"].values()
+    for name, program in (("nightly", "make test-all"), ("ci", ".ci/run")):
+        workflow = yaml.safe_load((ROOT / f".github/workflows/{name}.yml").read_text())
+        (job,) = workflow["jobs"].values()
+        assert [step["run"] for step in job["steps"] if "run" in step] == [program]
     assert job["strategy"]["matrix"]["python"] == minors
-    assert [step["run"] for step in job["steps"] if "run" in step] == [".ci/run"]
 
 
 def test_the_version_is_in_one_place():
