@@ -1,11 +1,11 @@
-"""Lists the public names in docs/library.md and the formats of text in docs/data_preparation.md.
+"""Lists the public names, the flags of the verbs and the formats of text in pages of docs/.
 
     python -m tools.api_page
 
-The list has the first paragraph of each docstring. Tests verify that both are up to date. MkDocs
-calls the functions `on_…` (`hooks` in mkdocs.yml): the site has a page for each section, which
-mkdocstrings makes of signatures and docstrings, and the names in the list link to them. Modules
-are parsed, not imported, except `official.xlnet`, whose names come first.
+The list of names has the first paragraph of each docstring. Tests verify that all are up to date.
+MkDocs calls the functions `on_…` (`hooks` in mkdocs.yml): the site has a page for each section,
+which mkdocstrings makes of signatures and docstrings, and the names in the list link to them.
+Modules are parsed, not imported, except `official.xlnet`, whose names come first.
 """
 
 from __future__ import annotations
@@ -18,9 +18,13 @@ from typing import Any
 from data_prep.corpus import text_formats
 from data_prep.corpus.formats import TEXT_FORMATS
 from official import xlnet
+from official.xlnet.cli import _GROUPS
+from official.xlnet.commands import COMMON, VERBS
+from official.xlnet.commands.declarations import Parameter
 
 ROOT = pathlib.Path(__file__).parents[1]
 PAGE = ROOT / "docs/library.md"
+COMMANDS = ROOT / "docs/commands.md"
 FORMATS_PAGE = ROOT / "docs/data_preparation.md"
 
 # {section: other names that programs and extensions use}.
@@ -129,12 +133,22 @@ modules. On the site that `make docs` builds, each name links to its signature a
 [Concepts](concepts.md) explains the terms, [architecture](architecture.md) the folders.
 """
 
+_COMMANDS_INTRODUCTION = """\
+<!-- Written by `python -m tools.api_page`; edit the docstrings instead. -->
+
+# Commands
+
+The flags of each verb of the command `xlnet`, as `xlnet VERB --help` shows them. Those of all verbs
+are at the end.
+"""
+
 Definition = ast.FunctionDef | ast.ClassDef
 
 
 def main() -> None:
-    """Writes both."""
+    """Writes all."""
     PAGE.write_text(page(), encoding="utf-8")
+    COMMANDS.write_text(commands_page(), encoding="utf-8")
     text = FORMATS_PAGE.read_text(encoding="utf-8")
     begin, end = "<!-- formats: python -m tools.api_page -->\n", "<!-- end of formats -->"
     before, _, rest = text.partition(begin)
@@ -160,6 +174,25 @@ def formats() -> str:
         cells = [f"`{name}`" if name else "", files, document[0].lower() + document[1:], *words]
         lines.append(f"| {' | '.join(cells)} |")
     return "\n".join(lines) + "\n"
+
+
+def commands_page() -> str:
+    """Returns the contents of the page of verbs, in the order of `xlnet --help`."""
+    words = sum(_GROUPS.values(), ())
+    parts = [_COMMANDS_INTRODUCTION]
+    for verb in sorted(VERBS, key=lambda verb: words.index(verb.split()[0])):
+        declared = VERBS[verb]
+        parts.append(f"## xlnet {verb}\n\n{declared.sections['']}\n\n| flag | |\n|---|---|")
+        parts += [_row(x) for x in declared.parameters.values() if x.name != declared.positional]
+        parts[-1] += "\n"
+    return "\n".join([*parts, "## All verbs\n\n| flag | |\n|---|---|", *map(_row, COMMON)]) + "\n"
+
+
+def _row(flag: Parameter) -> str:
+    """Returns the row of a flag."""
+    name, *text = flag.help().split("\n")
+    cells = f"`{name.strip()}`", " ".join(" ".join(text).split())
+    return f"| {' | '.join(cell.replace('|', chr(92) + '|') for cell in cells)} |"
 
 
 def page() -> str:

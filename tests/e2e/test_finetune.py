@@ -199,6 +199,9 @@ def test_what_is_left_out_and_cut_is_counted(world, tmp_path, capfd):
     }
     counts |= {"train_skipped_empty": 1, "dev_empty": 1}
     assert {name: metrics[name] for name in counts} == counts
+    again = command("evaluate", model=output, data=train, max_lost=0.4)
+    assert again["malformed_rows"] == 1 and again["accuracy"] == metrics["accuracy"]
+    command("evaluate", model=output, data=train, status=2)
     # A row to predict is never left out: the line is named.
     command("predict", model=output, input=train, output=tmp_path / "p", status=2)
     assert "line 5: expected 2 columns (label, text), got 3" in capfd.readouterr().err

@@ -63,6 +63,10 @@ def test_words_come_with_the_columns_of_the_input(capfd, world, tmp_path, name, 
     [figures] = rows_of(capfd, *arguments, "--words", "--unit=bits", f"--output={output}")
     words = READERS[ending](output)
     assert words["word"].tolist() == ['"The', 'cat"', "sat,", "so.", "And", "then"]
+    alone = ["--words", "--punctuation=alone", f"--output={tmp_path}/alone.jsonl"]
+    rows_of(capfd, *arguments, *alone)
+    found = pd.read_json(tmp_path / "alone.jsonl", lines=True)["word"].tolist()
+    assert found == ['"', "The", "cat", '"', "sat", ",", "so", ".", "And", "then"]
     assert words["id"].tolist() == ["a7"] * 4 + ["b1"] * 2 and "day" in words
     assert words["text_id"].tolist() == [1] * 4 + [2] * 2
     for row in words.to_dict("records"):
@@ -98,7 +102,7 @@ def test_pairs_are_compared_by_group(capfd, world, tmp_path):
     ]
     source, output = tmp_path / "pairs.jsonl", tmp_path / "differences.csv"
     source.write_text("".join(json.dumps(pair) + "\n" for pair in pairs))
-    options = ["--order=random", "--num_orders=3", f"--output={output}"]
+    options = ["--order=random", "--num_orders=3", "--seed=5", f"--output={output}"]
     arguments = ["score", f"--model={world.pretrained}", "--pairs", *options]
     [figures] = rows_of(capfd, *arguments, f"--input={source}")
     assert figures["pairs"] == 2 and set(figures["groups"]) == {"a", "b"}
@@ -110,7 +114,7 @@ def test_pairs_are_compared_by_group(capfd, world, tmp_path):
         capfd,
         "score",
         f"--model={world.pretrained}",
-        *options[:2],
+        *options[:3],
         *[f"--text={t}" for t in texts],
     )
     assert found[["good_total", "bad_total"]].to_numpy().ravel().tolist() == pytest.approx(
@@ -180,6 +184,11 @@ def test_generate_continues_and_fills_in(capfd, world):
     assert outputs[0].startswith("The ") and outputs[0].endswith(" sat")
     assert outputs[1].startswith("Once upon a")
     assert " and " in outputs[2] and "____" not in "".join(outputs)
+    sampling, prompts = {"top_p": 0.9, "seed": 5}, [text[7:] for text in texts]
+    more = ["--max_blank_length=2", *(f"--{name}={value}" for name, value in sampling.items())]
+    found = [row["output"] for row in rows_of(capfd, *arguments, *texts, *more)[:-1]]
+    options = {"top_k": 20, "max_blank_length": 2, **sampling}
+    assert found == xlnet.generate(world.pretrained, prompts, 5, **options) != outputs
 
 
 def test_blanks_have_candidates(capfd, world):

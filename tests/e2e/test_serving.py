@@ -5,6 +5,7 @@ import json
 import os
 import pathlib
 import shutil
+import socket
 import subprocess
 import sys
 import threading
@@ -108,7 +109,7 @@ def test_fresh_process_gives_the_scores_of_keras(folders, tmp_path):
     assert np.ptp(expected, axis=0).max() > 0.1
 
 
-def test_predict_with_an_endpoint_is_predict_with_the_model(folders, server, tmp_path):
+def test_predict_with_an_endpoint_is_predict_with_the_model(folders, server, tmp_path, capsys):
     rows = [(text.replace("\t", " ").replace("\n", " "),) for text in mixed_texts(41)]
     source = write_table(tmp_path / "rows.jsonl", ("text",), rows)
     served = {"name": NAME, "batch_size": 7}
@@ -133,6 +134,10 @@ def test_predict_with_an_endpoint_is_predict_with_the_model(folders, server, tmp
         connect(f"localhost:{server.port}", NAME, "none").input_names()
     with pytest.raises(ConnectionError, match=r"UNAVAILABLE: .* \(2 attempts\)"):
         connect("localhost:9", NAME, retries=1).input_names()
+    with socket.create_server(("localhost", 0)) as silent:
+        flags = {"endpoint": f"localhost:{silent.getsockname()[1]}", "timeout": 0.2, "retries": 1}
+        command("predict", input=source, output=tmp_path / "none", status=2, **flags)
+    assert "DEADLINE_EXCEEDED" in (error := capsys.readouterr().err) and "(2 attempts)" in error
     with pytest.raises(ConfigError, match="endpoint: expected host:port of gRPC"):
         connect("http://localhost:8501", NAME)
 

@@ -33,7 +33,7 @@ def arguments(tmp_path_factory):
     tree["training"]["accumulate_steps"] = 2  # Needs to know the number of rows.
     (directory / "recipe.yaml").write_text(yaml.safe_dump(tree))
     flags = {"config": directory / "recipe.yaml", "vocab": f"{vocabulary_dir()}/spiece.model"}
-    flags |= {"task": "classification", "train": train, "dev": dev}
+    flags |= {"task": "classification", "train": train, "dev": dev, "cluster_timeout": 300}
     return ["finetune", *(f"--{name}={value}" for name, value in flags.items())]
 
 

@@ -184,7 +184,10 @@ def test_command_writes_pages_and_pictures_or_says_what_is_wrong(model_dir, tmp_
     flags = {"model": model_dir, "text": TEXT}
     found = command("inspect attention", "--layers=1", "--heads=0", output=output, **flags)
     assert found["output"] == output and set(found["patterns"]) == set(PATTERNS)
-    command("inspect attention", output=f"{output[:-4]}png", **flags)
+    more = {"output": f"{output[:-4]}png", "text_pair": "So they say.", "max_tokens": 11}
+    maps = attention_maps(model_dir, TEXT, max_tokens=11, text_pair="So they say.")
+    found = command("inspect attention", **more, **flags)
+    assert found["tokens"] == len(maps.pieces) == 11 + 3  # SEP, SEP and CLS.
     assert matplotlib.image.imread(f"{output[:-4]}png").shape[0] > 300
     for wrong, message in (
         ({"output": "x.gif"}, "expected a file ending in .html, .png"),

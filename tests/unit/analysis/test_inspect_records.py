@@ -45,9 +45,10 @@ def test_text_names_every_target_and_its_step(world):
 
 def test_command_writes_a_self_contained_page(world, tmp_path, capsys):
     output = str(tmp_path / "page.html")
-    found = command("inspect records", world.data, lane=2, output=output)
+    where = {"lane": 2, "index": 1, "epoch": 3}
+    found = command("inspect records", world.data, split="heldout", output=output, **where)
     assert found["output"] == output and found["targets"] > 0
-    page = as_html(read_window(world.data, lane=2, index=0))
+    page = as_html(read_window(world.data, split="heldout", **where))
     assert (tmp_path / "page.html").read_text() == page
     assert page.count("data-i=") == 29 and not re.search(r"(src|href)=.(?!data:)", page)
     assert page.count("data:image/png;base64,") == 2

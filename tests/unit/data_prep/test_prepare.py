@@ -1,13 +1,16 @@
 """Reproducibility, resuming, held-out and dropped documents, and what settings are refused."""
 
 import gzip
+import json
 import os
+import pathlib
 import random
 
 import fsspec
 import numpy as np
 import pandas
 import pytest
+import yaml
 
 from data_prep.corpus import corpus
 from data_prep.records import lane_files
@@ -15,7 +18,16 @@ from official.xlnet.data.pretraining_dataset import pretraining_dataset
 from official.xlnet.data.schema import Manifest
 from official.xlnet.files.locks import only_writer
 from tests.helpers.compare import assert_refused
-from tests.helpers.corpora import as_text, contents, prepare, random_documents, read_lane
+from tests.helpers.corpora import (
+    as_text,
+    contents,
+    prepare,
+    random_documents,
+    read_lane,
+    recipe,
+    vocabulary_dir,
+)
+from tests.helpers.world import command
 
 
 @pytest.fixture
@@ -30,6 +42,25 @@ def test_same_bytes_for_any_number_of_workers(tmp_path, text):
     for workers in (1, 2):
         prepare(text, tmp_path / str(workers), heldout_fraction=0.1, num_workers=workers)
     assert contents(tmp_path / "1") == contents(tmp_path / "2")
+
+
+def test_flags_say_how_text_is_read(tmp_path, text):
+    """Here the ending says nothing, a text is not UTF-8, and headings begin documents."""
+    documents = pathlib.Path(text).read_text().strip().split("\n\n")
+    lines = [json.dumps({"body": document}).encode() for document in documents]
+    (tmp_path / "a.txt").write_bytes(b"\n".join([*lines, b'{"body": "the water \xff is first"}']))
+    (tmp_path / "b.txt").write_text("".join(f"== {n}\n{x}\n" for n, x in enumerate(documents)))
+    (tmp_path / "recipe.yaml").write_text(yaml.safe_dump(recipe()))
+    read = {"format": "jsonl", "text_field": "body", "on_bad_utf8": "replace", "progress": "false"}
+    flags = {"config": tmp_path / "recipe.yaml", "vocab": vocabulary_dir()}
+    command("prepare", input=tmp_path / "a.txt", output=tmp_path / "none", status=2, **flags)
+    found = command("prepare", input=tmp_path / "a.txt", output=tmp_path / "a", **flags, **read)
+    assert found["documents"] == len(documents) + 1
+    headings = {"input": tmp_path / "b.txt", "document_start": "== "}
+    found = command("prepare", output=tmp_path / "b", **flags, **headings)
+    assert found["documents"] == len(documents)
+    flags = {"input": tmp_path / "a.txt", "output": tmp_path / "vocab", "size": 80, **read}
+    assert command("vocab", sample_bytes=3000, **flags)["vocab_size"] == 80
 
 
 def test_a_frame_is_read_as_its_parquet_file(tmp_path):

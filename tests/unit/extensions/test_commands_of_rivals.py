@@ -56,10 +56,15 @@ def test_it_learns_a_task_and_every_way_of_prediction_agrees(folder, world, tmp_
     command("predict", model=tuned, input=dev, output=output)
     labels = [json.loads(line)["label"] for line in output.read_text().splitlines()]
     assert np.mean(rows["label"] == labels) == pytest.approx(accuracy)
-    path = command("export", "--buckets=23", model=tuned, output=tmp_path / "served")["path"]
+    longest = max(map(len, rows["text"]))
+    limits = {"max_characters": longest, "max_windows": 1}
+    flags = {"model": tuned, "output": tmp_path / "served", **limits}
+    path = command("export", "--buckets=23", **flags)["path"]
     serve = tf.saved_model.load(path).signatures["serving_default"]
     answers = serve(text=tf.constant(rows["text"]))
     assert [label.decode() for label in answers["label"].numpy()] == labels
+    with pytest.raises(tf.errors.InvalidArgumentError, match="characters"):
+        serve(text=tf.constant(["a" * (longest + 1)]))
 
 
 def test_attention_maps_are_shown(folder, capsys):

@@ -1,0 +1,85 @@
+"""Each flag of a verb is an option of the public function, in the reference, and in a test.
+
+The rows are the flags of the verbs, which are parameters of functions and have their texts from
+there (`tests/unit/commands/test_declarations.py`).
+"""
+
+import ast
+import functools
+import inspect
+import pathlib
+import re
+
+import pytest
+
+from official import xlnet
+from official.xlnet.commands import VERBS
+from tests.helpers.documents import ROOT
+from tools import api_page
+
+# Verbs that have a function for files, which calls the public one, or what that calls, and flags of
+# that function alone.
+OF_FILES = {
+    "embed": {"input", "output", "layers", "products"},
+    "generate": {"text", "input", "output", "candidates", "choices"},
+    "predict": {
+        *("input", "output", "batch_size", "shard", "products"),
+        *("endpoint", "name", "signature", "task", "timeout", "retries"),
+    },
+    "score": {
+        *("text", "input", "output", "context", "given", "whole_given", "words", "unit"),
+        *("punctuation", "pairs", "norms", "group"),
+    },
+    "inspect attention": {"output", "layers", "heads"},
+}
+OTHER_DEFAULT = {("score", "num_orders")}  # 8, and 1 in Python.
+WITHOUT = ("inspect records",)  # No public function.
+PUBLIC = {"inspect attention": "attention_maps", "vocab": "train_vocabulary"}
+
+
+@pytest.mark.parametrize("verb", [verb for verb in VERBS if verb not in WITHOUT])
+def test_a_flag_is_an_option_of_the_public_function(verb):
+    flags, name = VERBS[verb].parameters, PUBLIC.get(verb, verb)
+    options = inspect.signature(getattr(xlnet, name)).parameters
+    assert flags.keys() - options.keys() == OF_FILES.get(verb, set())
+    for option in flags.keys() & options.keys():
+        default = options[option].default
+        if (verb, option) not in OTHER_DEFAULT:
+            assert default in (flags[option].default, inspect.Parameter.empty, None), f"--{option}"
+        else:
+            assert default != flags[option].default, f"{option}: take it out of OTHER_DEFAULT"
+
+
+def test_the_reference_has_every_flag():
+    page = api_page.commands_page()
+    assert api_page.COMMANDS.read_text(encoding="utf-8") == page, "run python -m tools.api_page"
+    for verb, declared in VERBS.items():
+        section = page.partition(f"## xlnet {verb}\n")[2].partition("\n## ")[0]
+        listed = re.findall(r"^\| `--(?:\[no\])?(\w+).*` \| \S", section, re.MULTILINE)
+        assert listed == [name for name in declared.parameters if name != declared.positional]
+
+
+@functools.cache
+def words_of_tests():
+    """Words of each function of the tests; verbs and flags of each file, and flags of helpers."""
+    paths, found = {*(ROOT / "tests").rglob("*.py")} - {pathlib.Path(__file__)}, []
+    for path in paths:
+        text = path.read_text()
+        verbs = " ".join(VERBS) if "helpers" in path.parts else text
+        flags = re.findall(r"--(\w+)", text)
+        found.append({*flags, *re.findall(r"\w+", verbs)} & {*flags, *" ".join(VERBS).split()})
+        for scope in ast.parse(text).body:
+            texts = []
+            for node in ast.walk(scope):
+                fields = (getattr(node, name, "") for name in ("attr", "id", "value", "arg"))
+                texts += [field for field in fields if isinstance(field, str)]
+            found.append({*re.findall(r"\w+", " ".join(texts))})
+    return found
+
+
+@pytest.mark.parametrize("verb", VERBS)
+def test_a_flag_is_in_a_test(verb):
+    """In a function with the verb, or as `--flag` in its file or a helper."""
+    scopes = [words for words in words_of_tests() if words.issuperset(verb.split())]
+    for name in VERBS[verb].parameters:
+        assert any({name, f"no{name}"} & words for words in scopes), f"--{name} is in no test"
