@@ -17,6 +17,7 @@ from official import xlnet as package
 from official.xlnet import cli
 from official.xlnet.configs.base import SETTINGS
 from official.xlnet.configs.experiment import XLNetConfig
+from official.xlnet.configs.model import ModelConfig
 from official.xlnet.configs.registry import (
     FILE_READERS,
     FOLDER_READERS,
@@ -193,7 +194,10 @@ def test_a_key_of_an_extension(directory):
         with pytest.raises(ConfigError, match=message):
             XLNetConfig.load(str(directory), [wrong])
     with pytest.raises(ConfigError, match=r"'model\.max_positions', which is already registered"):
-        package.register_settings("model")(type("A", (), {"__annotations__": {"max_positions": 1}}))
+
+        @package.register_settings("model")
+        class Taken(ModelConfig):
+            max_positions: int = 1
 
 
 def test_an_optimizer_and_a_schedule(directory):

@@ -11,8 +11,8 @@ import typing
 from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any, ClassVar
 
-from official.xlnet.configs.registry import SETTINGS
-from official.xlnet.configs.validation import Allowed, check_values, require
+from official.xlnet.configs.registry import SETTINGS, Registry
+from official.xlnet.configs.validation import FINITE, Allowed, Range, check_values, require
 from official.xlnet.errors import ConfigError, did_you_mean, require_config
 from official.xlnet.files.schema import plain, shown
 
@@ -55,6 +55,12 @@ class Section:
         """Raises `ConfigError` if a value is out of range or values are incompatible."""
         for part in type(self).__mro__:
             check_values(self.section, self, vars(part).get("allowed", {}))
+        for key, value in self.as_dict().items():  # Keys without a range, too.
+            values = value if isinstance(value, tuple) else (value,)
+            are_finite = all(FINITE.holds(x) for x in values if isinstance(x, float))
+            require(are_finite, f"{self.section}.{key}", "finite numbers", value)
+            is_given = value != "" or getattr(type(self), key) == ""
+            require(is_given, f"{self.section}.{key}", "a text that is not empty", value)
 
     def require_read(self, keys: Collection[str]) -> None:
         """Raises `ConfigError` if a key has another value than its default, and nothing reads it.
@@ -155,7 +161,8 @@ def register_settings(
     """Decorator that registers the keys of an extension in a section of the configuration.
 
     It takes a subclass of the section's class, e.g. `ModelConfig`, whose annotated attributes are
-    the keys with their defaults; it becomes a dataclass. `allowed` has the range of each key.
+    the keys with their defaults; it becomes a dataclass. `allowed` has the range of each key;
+    without, any finite number and any text that is not empty are allowed.
     Methods of the section that it overrides, such as `check` and `num_parameters`, apply once one
     of its names is chosen or one of its keys is set.
 
@@ -164,7 +171,8 @@ def register_settings(
       **names: names of the extension by the key that chooses them, e.g. `network=("mine",)`.
 
     Raises:
-      ConfigError: a key or a name is already registered.
+      ConfigError: the class is not of the section, a key or a name is already registered, or
+        `allowed` or `unread_with` names a key that the class does not have.
 
     Example:
       >>> @register_settings("model", network=["mine"])
@@ -174,12 +182,30 @@ def register_settings(
     """
 
     def add(settings: type[Section]) -> type[Section]:
+        expected = f"a subclass of the class of the section {section!r}"
+        is_of_section = getattr(settings, "section", None) == section
+        require_config(is_of_section, settings.__qualname__, expected, "another class")
+        settings = dataclasses.dataclass(settings)
+        _check_keys(settings, names)
         chosen = [f"{key}={name}" for key, of_key in names.items() for name in of_key]
         for what in [*inspect.get_annotations(settings), *chosen]:
             SETTINGS.register(f"{section}.{what}")(settings)
-        return dataclasses.dataclass(settings)
+        return settings
 
     return add
+
+
+def _check_keys(settings: Any, choices: Collection[str]) -> None:
+    """Raises `ConfigError` unless all keys that a class of settings mentions are keys of it."""
+    allowed, unread_with = (vars(settings).get(name, {}) for name in ("allowed", "unread_with"))
+    keys = [field.name for field in dataclasses.fields(settings)]
+    for key in [*choices, *allowed, *unread_with, *(other for other, _ in unread_with.values())]:
+        expected, got = "a key of the class or its section", f"{key!r}{did_you_mean(key, keys)}"
+        require_config(key in keys, settings.__qualname__, expected, got)
+    for key, rule in allowed.items():
+        is_rule = isinstance(rule, Range | tuple | Registry)
+        expected = "a Range, a tuple of words or a Registry"
+        require_config(is_rule, f"{settings.__qualname__}.allowed: {key}", expected, shown(rule))
 
 
 @functools.cache

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Callable
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from official.xlnet.configs.base import Section
-from official.xlnet.configs.registry import INPUT_FORMATS
+from official.xlnet.configs.registry import AUXILIARY, INPUT_FORMATS, OBJECTIVES
 from official.xlnet.configs.validation import (
     COUNT_OR_NONE,
     NOT_NEGATIVE,
@@ -113,3 +113,13 @@ class ObjectiveConfig(Section):
         require(
             len(set(names)) == len(names), "objective.auxiliary", "different names", tuple(names)
         )
+
+    def check_with(self, config: Any) -> None:
+        """Raises `ConfigError` if a model is to be pre-trained with an unknown objective.
+
+        A fine-tuned model keeps the name of its objective, whose module it does not need.
+        """
+        if not config.task.name:
+            OBJECTIVES.require(self.kind)
+            for stage in self.stages():
+                AUXILIARY.require(stage.name)

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any, ClassVar
 
 from official.xlnet.configs.base import Section
-from official.xlnet.configs.registry import SETTINGS
+from official.xlnet.configs.registry import SETTINGS, TASKS
 from official.xlnet.configs.validation import (
     COUNT,
     COUNT_OR_NONE,
@@ -53,6 +53,7 @@ class TaskConfig(Section):
 
     section = "task"
     allowed = {
+        "name": TASKS,
         "label_type": ("str", "int", "float", "bool"),
         "max_length": COUNT,
         "truncation_side": ("right", "left"),

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from official.xlnet.configs.registry import Registry
-from official.xlnet.errors import ArgumentTypeError, ConfigError
+from official.xlnet.errors import ArgumentTypeError, ConfigError, did_you_mean
 from official.xlnet.files.schema import Range, shown
 
 _MOST_SHOWN = 1000  # Characters of a value in a message.
@@ -29,6 +29,8 @@ Allowed = Range | tuple[str, ...] | Registry
 def check_values(section: str, values: Any, allowed: Mapping[str, Allowed]) -> None:
     """Raises `ConfigError` unless every value of a section is one that its key may have.
 
+    The default of a key, e.g. an empty name, is always allowed.
+
     Args:
       section: name of the section, for the message.
       values: the section.
@@ -36,8 +38,8 @@ def check_values(section: str, values: Any, allowed: Mapping[str, Allowed]) -> N
     """
     for key, expected in allowed.items():
         value = getattr(values, key)
-        if value is None:
-            continue  # A key that may be left open.
+        if value is None or value == getattr(type(values), key):
+            continue
         if isinstance(expected, tuple):
             require_one_of(f"{section}.{key}", value, expected)
         elif isinstance(expected, Registry):
@@ -82,10 +84,11 @@ def require_number(name: str, value: Any, allowed: Range, kind: type = numbers.I
 
 
 def require_one_of(key: str, value: Any, allowed: tuple[str, ...]) -> None:
-    """Raises `ConfigError` unless `value` is one of `allowed`."""
-    # Not whether it equals one: of an array that is an array.
-    is_one = isinstance(value, str) and value in allowed
-    require(is_one, key, f"one of {', '.join(allowed)}", value)
+    """Raises `ConfigError` unless `value` is one of `allowed`; suggests the nearest one."""
+    # An array is not compared: the result would be an array.
+    if not (isinstance(value, str) and value in allowed):
+        got = f"{shown(value, _MOST_SHOWN)}{did_you_mean(str(value), allowed)}"
+        raise ConfigError(f"{key}: expected one of {', '.join(allowed)}, got {got}")
 
 
 def require_type(name: str, value: Any, expected: Any) -> None:
