@@ -171,7 +171,6 @@ def test_early_stopping_keeps_the_best_and_a_run_that_has_stopped_is_left_alone(
         ("label\ttext\ngood\t\nbad\t \n", None, "", "expected examples with text, got none"),
         (None, None, "task.max_length=2", "expected at least 3 for 1 text(s)"),
         (None, None, "task.metric=acuracy", "task.metric: expected one of accuracy"),
-        (None, None, "task.summary=middle", "task.summary: expected one of last, first"),
     ],
 )
 def test_wrong_input_is_one_sentence(train, dev, setting, message, world, tmp_path, capfd):

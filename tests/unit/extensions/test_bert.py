@@ -152,7 +152,6 @@ def test_it_learns_in_every_variable_and_is_saved_by_keras(network, tmp_path):
         ("products=bfloat16", "training.products: expected float32 with model.network=bert"),
         ("seq_len=18", "data.seq_len: expected at most model.max_positions = 17"),
         ("network=gpt", "model.attention_type: expected 'uni' with model.network=gpt"),
-        ("network=brt", "model.network: expected one of xlnet, bert, gpt, gpt2, got 'brt'"),
     ],
 )
 def test_settings_that_it_does_not_have(override, sentence):

@@ -132,16 +132,6 @@ def test_loss_is_the_mean_over_real_targets_and_memory_is_carried():
         model.train_step(random_windows(1, batch=5))
 
 
-def test_equal_seeds_give_equal_runs():
-    runs = []
-    for seed in (1, 1, 2):
-        model = make_model(dropout=0.2, dropatt=0.3, num_layers=1, **{"training.seed": seed})
-        losses = [float(model.train_step(random_windows(number))["loss"]) for number in range(2)]
-        runs.append([losses, *state(model)])
-    assert_all_equal(*runs[:2])
-    assert runs[1][0] != runs[2][0]
-
-
 def test_overfits_a_batch_and_evaluates_with_a_memory_of_its_own():
     model = make_model(is_random=False, learning_rate=0.02, num_steps=90, warmup_steps=10)
     data = stacked(*(random_windows(number, context_length=0) for number in range(2)))
