@@ -4,11 +4,9 @@ import itertools
 import json
 import os
 import pathlib
-import shutil
 import socket
 import subprocess
 import sys
-import threading
 
 import numpy as np
 import pytest
@@ -16,14 +14,9 @@ import pytest
 from official.xlnet.data.examples import TextExample
 from official.xlnet.errors import ConfigError, DataError
 from official.xlnet.inference.task_prediction import load_task, predict_examples
-from official.xlnet.serving import export as exporting
 from official.xlnet.serving.client.endpoint import connect
 from tests.helpers.oracles.tokenizer_oracle import real_lines
-from tests.helpers.served_models import (
-    mixed_texts,
-    random_task,
-    service_of,
-)
+from tests.helpers.served_models import mixed_texts
 from tests.helpers.task_corpora import write_table
 from tests.helpers.world import command
 from tools.serving_stand_in import StandIn
@@ -33,18 +26,9 @@ HELPERS = pathlib.Path(__file__).parents[1] / "helpers"
 
 
 @pytest.fixture(scope="module")
-def folders(world, tmp_path_factory):
-    """(model directory, base path with version 1, task model, Python task)."""
-    model_dir = world.task("classification").model
-    base_path = tmp_path_factory.mktemp("serving") / NAME
-    shutil.copytree(world.export("classification"), base_path)
-    return model_dir, str(base_path), *load_task(model_dir)
-
-
-@pytest.fixture(scope="module")
-def service():
-    """The service of another model, whose graph is traced once."""
-    return service_of(random_task("classification", seed=1)[0], lengths=(23,))
+def folders(world):
+    """(model directory, base path with version 1)."""
+    return world.task("classification").model, world.export("classification")
 
 
 @pytest.fixture(scope="module")
@@ -54,23 +38,13 @@ def server(folders):
     stand_in.close()
 
 
-def probabilities_of(predictions):
-    return np.array([list(p["probabilities"].values()) for p in predictions])
-
-
-def keras_probabilities(model, task, texts):
-    """float [B, C] from the Keras model, with the Python tokenizer."""
-    examples = [TextExample(str(n), (text,)) for n, text in enumerate(texts)]
-    return probabilities_of(predict_examples(model, task, examples))
-
-
 def real_texts(number):
     texts = real_lines(number - 30) + mixed_texts(26)
     return [*texts, "é" * 100_000, "the of " * 14_286, "", "😀" * 99]
 
 
-def test_last_line_and_files(folders, capfd):
-    other = folders[1] + "-other"
+def test_last_line_and_files(folders, tmp_path, capfd):
+    other = str(tmp_path / "other")
     flags = {"model": folders[0], "output": other, "version": 7, "buckets": "11,17"}
     figures = command("export", weights="int8", **flags)
     assert figures["path"] == os.path.join(other, "7")
@@ -88,7 +62,7 @@ def test_last_line_and_files(folders, capfd):
 
 def test_fresh_process_gives_the_scores_of_keras(folders, tmp_path):
     """XLNET_BARE_PYTHON may name an interpreter with tensorflow and tensorflow-text alone."""
-    _, base_path, model, task = folders
+    model_dir, base_path = folders
     texts = real_texts(500)
     cuts = [0, 1, 8, 200, len(texts)]
     batches = [{"text": texts[a:b]} for a, b in itertools.pairwise(cuts)]
@@ -104,7 +78,9 @@ def test_fresh_process_gives_the_scores_of_keras(folders, tmp_path):
     assert "custom gradients" not in done.stderr  # Which no server could compute.
     outputs = np.load(tmp_path / "outputs.npz")
     found = [outputs[f"{n}/probabilities"] for n in range(len(batches))]
-    expected = keras_probabilities(model, task, texts)
+    examples = [TextExample(str(n), (text,)) for n, text in enumerate(texts)]
+    predictions = predict_examples(*load_task(model_dir), examples)
+    expected = np.array([list(p["probabilities"].values()) for p in predictions])
     np.testing.assert_allclose(np.concatenate(found), expected, atol=1e-5)
     assert np.ptp(expected, axis=0).max() > 0.1
 
@@ -112,21 +88,14 @@ def test_fresh_process_gives_the_scores_of_keras(folders, tmp_path):
 def test_predict_with_an_endpoint_is_predict_with_the_model(folders, server, tmp_path, capsys):
     rows = [(text.replace("\t", " ").replace("\n", " "),) for text in mixed_texts(41)]
     source = write_table(tmp_path / "rows.jsonl", ("text",), rows)
-    served = {"name": NAME, "batch_size": 7}
-    found = []
-    for number, flags in enumerate(
-        (
-            {"model": folders[0]},
-            {"endpoint": f"localhost:{server.port}", **served},
-        )
-    ):
+    remote, found = {"endpoint": f"localhost:{server.port}", "name": NAME, "batch_size": 7}, []
+    for number, flags in enumerate(({"model": folders[0]}, remote)):
         output = tmp_path / f"{number}.jsonl"
         assert command("predict", input=source, output=output, **flags)["rows"] == 41
         found.append([json.loads(line) for line in output.read_text().splitlines()])
-    for here, *remote in zip(*found, strict=True):
-        for there in remote:
-            assert (here["id"], here["label"]) == (there["id"], there["label"])
-            assert here["probabilities"] == pytest.approx(there["probabilities"], abs=1e-5)
+    for here, there in zip(*found, strict=True):
+        assert (here["id"], here["label"]) == (there["id"], there["label"])
+        assert here["probabilities"] == pytest.approx(there["probabilities"], abs=1e-5)
     for wrong in ({"text": [1]}, {"words": ["a"]}):
         with pytest.raises(DataError, match="INVALID_ARGUMENT"):
             connect(f"localhost:{server.port}", NAME).predict(wrong)
@@ -140,33 +109,3 @@ def test_predict_with_an_endpoint_is_predict_with_the_model(folders, server, tmp
     assert "DEADLINE_EXCEEDED" in (error := capsys.readouterr().err) and "(2 attempts)" in error
     with pytest.raises(ConfigError, match="endpoint: expected host:port of gRPC"):
         connect("http://localhost:8501", NAME)
-
-
-def test_a_new_version_takes_over_without_a_failed_request(folders, service, server):
-    _, base_path, _, _ = folders
-    endpoint = connect(f"localhost:{server.port}", NAME, retries=0)
-    texts, stop = mixed_texts(7), threading.Event()
-    failures, seen = [], set()
-
-    def load():
-        while not stop.is_set():
-            try:
-                endpoint.predict({"text": texts})
-                seen.add(server.version.number)
-            except Exception as error:  # Any failure at all is one too many.
-                failures.append(error)
-            stop.wait(0.05)
-
-    threads = [threading.Thread(target=load) for _ in range(2)]
-    for thread in threads:
-        thread.start()
-    exporting.write_version(service, base_path)
-    for _ in range(600):
-        if 2 in seen:
-            break
-        stop.wait(0.1)
-    stop.set()
-    for thread in threads:
-        thread.join()
-    assert not failures and seen == {1, 2}
-    shutil.rmtree(os.path.join(base_path, "2"))
