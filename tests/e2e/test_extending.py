@@ -10,6 +10,7 @@ import sys
 import numpy as np
 import pytest
 import tensorflow as tf
+import tf_keras
 import yaml
 
 from data_prep.corpus.formats import TEXT_FORMATS
@@ -19,6 +20,7 @@ from official.xlnet.configs.base import SETTINGS
 from official.xlnet.configs.experiment import XLNetConfig
 from official.xlnet.configs.model import ModelConfig
 from official.xlnet.configs.registry import (
+    AUXILIARY,
     FILE_READERS,
     FOLDER_READERS,
     HEADS,
@@ -29,23 +31,22 @@ from official.xlnet.configs.registry import (
     SERVICES,
     TASKS,
 )
-from official.xlnet.configs.sections import ObjectiveSections
 from official.xlnet.configs.training import TrainingConfig
 from official.xlnet.errors import ConfigError
-from official.xlnet.modeling.objectives import create_objective
 from official.xlnet.tokenization.tokenizer import Tokenizer
 from official.xlnet.training.schedules import WarmupThenDecay
+from tests.helpers.compiled import make_model
 from tests.helpers.corpora import WORDS
 from tests.helpers.documents import ROOT, blocks, commands
 from tests.helpers.optimizers import check_optimizer
-from tests.helpers.tiny import REUSE, TOKENS, random_windows, tiny_config, tiny_encoder
+from tests.helpers.tiny import VOCAB, random_windows
 
 pytestmark = pytest.mark.slow
 
 PAGE = blocks(ROOT / "docs/extending.md")
-REGISTRIES = (OBJECTIVES, NETWORKS, SETTINGS, TASKS, HEADS, SERVICES, FILE_READERS, FOLDER_READERS)
-REGISTRIES += (TEXT_FORMATS, OPTIMIZERS, SCHEDULES)
-MODULES = ("prefix_lm", "convolutions", "stars", "fortunes", "lion")
+REGISTRIES = (OBJECTIVES, AUXILIARY, NETWORKS, SETTINGS, TASKS, HEADS, SERVICES, TEXT_FORMATS)
+REGISTRIES += (FILE_READERS, FOLDER_READERS, OPTIMIZERS, SCHEDULES)
+MODULES = ("prefix_lm", "convolutions", "losses", "stars", "fortunes", "lion", "test_parts")
 TINY = {
     "model": {
         "vocab_size": 300,
@@ -155,26 +156,32 @@ def test_the_commands_of_the_page(directory, vocab_file, capsys):
     assert "--head=encoder" in capsys.readouterr().err
 
 
-def test_the_prefix_is_read_in_both_directions_and_the_rest_from_left_to_right(directory):
-    cli.import_extension("prefix_lm")
-    config = tiny_config(kind="prefix", mem_len=0)
-    encoder = tiny_encoder(kind="prefix", mem_len=0)
-    windows = random_windows(3, batch=2)
-    batch = create_objective(ObjectiveSections.of(config))(windows)
-    positions = batch.inputs["content_positions"].numpy()
-    np.testing.assert_array_equal(positions, [np.arange(REUSE - 1, TOKENS - 1)] * 2)
-    np.testing.assert_array_equal(
-        batch.labels_BP, np.take_along_axis(windows["token_ids"].numpy(), positions + 1, 1)
-    )
-    inputs = {k: v for k, v in batch.inputs.items() if k != "content_positions"}
-    before = encoder(inputs)["content"].numpy()
-    for changed in range(TOKENS):
-        token_ids = inputs["token_ids"].numpy()
-        token_ids[:, changed] = 9 + (token_ids[:, changed] - 8) % 40
-        after = encoder({**inputs, "token_ids": token_ids})["content"].numpy()
-        differs = np.any(np.abs(after - before) > 1e-6, axis=(0, 2))
-        first = 0 if changed < REUSE else changed
-        np.testing.assert_array_equal(differs, np.arange(TOKENS) >= first)
+def test_the_checks_of_the_page(directory):
+    cli.import_extension("test_parts")
+    sys.modules["test_parts"].test_parts()
+
+
+def test_further_losses_by_hand(directory):
+    """In float64: what is logged, and what a step of gradient descent adds to a bias."""
+    cli.import_extension("losses")
+    names, z, smoothing = "[z_loss, label_smoothing]", 0.3, 0.1
+    model = make_model(auxiliary=names, auxiliary_weights=[z, smoothing], mem_len=0)
+    model.compile(tf_keras.optimizers.SGD(0.1))
+    batch = random_windows(1)
+    task, bias = model.make_permutation(batch), model.lm_head.bias.numpy()
+    logits = model(task.inputs)["logits"].numpy().astype(np.float64)
+    share = (task.mask_BP / tf.reduce_sum(task.mask_BP)).numpy()
+    log_sum = np.log(np.exp(logits).sum(-1, keepdims=True))
+    log_p, label = logits - log_sum, np.eye(VOCAB)[task.labels_BP.numpy()]
+    entropy, target = -(log_p * label).sum(-1), (1 - smoothing) * label + smoothing / VOCAB
+    losses = {"loss": entropy, "loss_z_loss": log_sum[..., 0] ** 2}
+    losses["loss_label_smoothing"] = -log_p.mean(-1) - entropy
+    logged = model.train_step(batch)
+    for name, loss in losses.items():
+        np.testing.assert_allclose(logged[name], (loss * share).sum(), rtol=1e-5)
+    gradient = np.exp(log_p) * (1 + 2 * z * log_sum) - target
+    change = -0.1 * np.einsum("bpv,bp->v", gradient, share)
+    np.testing.assert_allclose(model.lm_head.bias - bias, change, atol=1e-6)
 
 
 def test_a_key_of_an_extension(directory):

@@ -5,14 +5,11 @@ import pytest
 import tensorflow as tf
 
 from official.xlnet.modeling.models.xlnet_pretrainer import XLNetPretrainer
-from official.xlnet.modeling.objectives.permutation_sampling import causal_order
 from tests.helpers.tiny import (
     BATCH,
     LAYERS,
     MEMORY,
-    TARGETS,
     TOKENS,
-    VOCAB,
     WIDTH,
     random_inputs,
     randomize,
@@ -34,34 +31,6 @@ def run(encoder, inputs):
     return {name: value.numpy() for name, value in encoder(inputs).items()}
 
 
-def with_other_tokens(inputs, where, seed=99):
-    """The inputs with each token in `where` (bool, [B, T] or [T]) replaced by another one."""
-    tokens = inputs["token_ids"]
-    shift = np.random.default_rng(seed).integers(1, VOCAB, tokens.shape)
-    return {**inputs, "token_ids": np.where(where, (tokens + shift) % VOCAB, tokens)}
-
-
-@pytest.mark.parametrize("seed", SEEDS)
-@pytest.mark.parametrize("kind", ["all", "targets", "halves"])
-def test_token_reaches_only_what_comes_after_it_in_the_order(encoder, kind, seed):
-    inputs = random_inputs(seed, order=kind, memory=MEMORY)
-    order, positions = inputs["order"], inputs["target_positions"]
-    target_order = np.take_along_axis(order, positions, axis=1)
-    before = run(encoder, inputs)
-    for target in range(TARGETS):
-        changed = np.arange(TOKENS) == positions[:, target, None]
-        after = run(encoder, with_other_tokens(inputs, changed))
-        step = target_order[:, target, None]
-        same = target_order <= step  # Its own query output is one of them.
-        assert same[:, target].all()
-        np.testing.assert_array_equal(after["query"][same], before["query"][same])
-        np.testing.assert_array_equal(
-            after["content"][order < step], before["content"][order < step]
-        )
-        differs = np.abs(after["query"] - before["query"]).max(axis=-1) > 1e-6
-        assert np.all(differs[target_order > step])
-
-
 def row_of(inputs, row):
     """The inputs of one row, as a batch of its own."""
     return {
@@ -70,52 +39,14 @@ def row_of(inputs, row):
     }
 
 
-@pytest.mark.parametrize("seed", SEEDS)
-def test_rows_are_independent(encoder, seed):
-    inputs = random_inputs(seed, memory=MEMORY, padding=True, directions=True)
-    inputs["memory_length"] = np.random.default_rng(seed).integers(0, MEMORY + 1, BATCH)
+def test_rows_are_independent(encoder):
+    inputs = random_inputs(1, memory=MEMORY, padding=True, directions=True)
+    inputs["memory_length"] = np.random.default_rng(1).integers(0, MEMORY + 1, BATCH)
     whole = run(encoder, inputs)
     for row in range(BATCH):
         alone = run(encoder, row_of(inputs, row))
         for name, value in row_of(whole, row).items():
             np.testing.assert_allclose(alone[name], value, **CLOSE)
-
-
-@pytest.mark.parametrize("side", ["left", "right"])
-@pytest.mark.parametrize("seed", SEEDS)
-def test_padding_changes_nothing(encoder, seed, side):
-    # Left padding would move the tokens away from the memory.
-    inputs = random_inputs(
-        seed, order="all", directions=True, memory=MEMORY if side == "right" else 0
-    )
-    plain = run(encoder, inputs)
-    rng = np.random.default_rng(seed)
-    width = (3, 0) if side == "left" else (0, 3)
-
-    def pad(name, low, high):
-        padded = np.pad(inputs[name], [(0, 0), width])
-        padding = np.pad(np.zeros([BATCH, TOKENS], bool), [(0, 0), width], constant_values=True)
-        return np.where(padding, rng.integers(low, high, padded.shape), padded), padding
-
-    padded = dict(inputs)
-    padded["token_ids"], padded["is_padding"] = pad("token_ids", 0, VOCAB)
-    padded["segment_ids"], _ = pad("segment_ids", 0, 5)
-    padded["order"], _ = pad("order", -3, 30)
-    padded["target_positions"] = inputs["target_positions"] + width[0]
-    got = run(encoder, padded)
-    content = got["content"][:, width[0] : width[0] + TOKENS]
-    np.testing.assert_allclose(content, plain["content"], **CLOSE)
-    np.testing.assert_allclose(got["query"], plain["query"], **CLOSE)
-
-
-def test_uni_attention_is_causal_order():
-    inputs = random_inputs(1, memory=MEMORY)
-    inputs.pop("target_positions")
-    causal = run(tiny_encoder(), {**inputs, "order": causal_order(BATCH, TOKENS)})
-    uni = run(
-        tiny_encoder(attention_type="uni"), {**inputs, "order": np.zeros_like(inputs["order"])}
-    )
-    np.testing.assert_array_equal(uni["content"], causal["content"])
 
 
 @pytest.mark.parametrize("seed", SEEDS)

@@ -3,3 +3,8 @@
 A check takes the name that a part is registered under, uses a tiny random model, and raises
 `AssertionError` with a sentence that names what is wrong.
 """
+
+from official.xlnet.testing.networks import check_network
+from official.xlnet.testing.objectives import check_objective
+
+__all__ = ["check_network", "check_objective"]

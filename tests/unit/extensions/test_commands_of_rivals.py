@@ -36,18 +36,6 @@ def folder(request, world, tmp_path_factory):
     return folder
 
 
-def test_pretraining_is_evaluated(folder):
-    assert np.isfinite(command("evaluate", model=folder / "model", data=folder / "data")["loss"])
-
-
-def test_texts_are_scored(folder):
-    one, two = (
-        command("score", "--text=the time", *more, model=folder / "model")
-        for more in ((), ("--text=and",))
-    )
-    assert 0 > one["log_likelihood"] > two["log_likelihood"] and one["perplexity"] > 1
-
-
 def test_it_learns_a_task_and_every_way_of_prediction_agrees(folder, world, tmp_path):
     dev = world.files("classification")["dev"]
     rows, tuned, output = pd.read_csv(dev, sep="\t"), folder / "tuned", tmp_path / "rows.jsonl"

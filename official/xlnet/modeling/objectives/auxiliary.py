@@ -32,6 +32,8 @@ class AuxiliaryObjective(tf_keras.layers.Layer):
 
         logit = w · h + b,   loss = binary cross entropy
 
+    A subclass with its own `build` and `loss_sum` is any other loss, such as the z-loss.
+
     Args:
       config: sections of the experiment.
     """
@@ -50,7 +52,7 @@ class AuxiliaryObjective(tf_keras.layers.Layer):
         super().build(input_shape)
 
     def labels(self, batch: dict[str, tf.Tensor], task: ObjectiveBatch) -> Labels:
-        """Computes the labels of X hidden states of each row, and which of them count.
+        """Computes X labels of each row, and which of them count.
 
         Args:
           batch: a batch, as `pretraining_dataset` yields it.
@@ -79,7 +81,7 @@ class AuxiliaryObjective(tf_keras.layers.Layer):
         """Computes the sum of the losses that count, in nats; float32 scalar.
 
         Args:
-          outputs: outputs of the encoder.
+          outputs: outputs of the encoder, and the language model's `logits` float32 [B, P, V].
           inputs: `ObjectiveBatch.inputs`.
           labels: the labels, of the same rows.
         """

@@ -20,7 +20,7 @@ class Labels(NamedTuple):
     """Labels of an auxiliary objective.
 
     Attributes:
-      label_BX: label, 0 or 1, of each of X hidden states of a row, int32 [B, X].
+      label_BX: X labels of each row, int32 [B, X]; 0 or 1 for logistic regression.
       weight_BX: loss weights, float32 [B, X]: 1 for labels that count, 0 for others.
     """
 

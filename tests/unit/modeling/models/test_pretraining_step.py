@@ -2,7 +2,6 @@
 
 import functools
 import glob
-import json
 
 import numpy as np
 import pytest
@@ -22,30 +21,17 @@ from tests.helpers.compiled import make_model, state
 from tests.helpers.graphs import above
 from tests.helpers.tiny import MEMORY, VOCAB, random_windows, randomize, stacked, tiny_config
 
-# Every value of a column meets every value of every other one, except how the step is run; slices
-# are those in turn x those in parallel.
+# What `xlnet.testing.check_objective` leaves out: forms for each device, dropout, and many settings
+# together; slices are those in turn x those in parallel.
 COLUMNS = ["kind", "mem_len", "attention_type", "num_layers", "dropatt", "untie_r"]
 FORMS = """
     denoising   0 bi  2 0.0 true  none      2x2 bfloat16 GPU eager
     permutation 7 uni 2 0.3 true  block     2x1 bfloat16 CPU eager
     permutation 7 uni 1 0.0 false attention 2x2 bfloat16 TPU eager
+    permutation 0 bi  2 0.3 false block     1x2 float32  GPU eager
     causal      0 bi  2 0.3 true  attention 1x1 float32  TPU eager
-    denoising   0 bi  2 0.3 false attention 2x1 float32  GPU eager
-    causal      7 uni 1 0.0 false none      1x2 bfloat16 TPU eager
-    denoising   0 uni 2 0.0 false attention 1x1 float32  TPU eager
-    permutation 0 uni 2 0.3 false attention 1x2 float32  CPU eager
-    causal      7 bi  1 0.3 true  none      1x1 bfloat16 TPU eager
+    causal      7 uni 1 0.0 true  none      1x2 float32  CPU eager
     denoising   7 bi  1 0.0 false block     2x1 float32  TPU eager
-    permutation 0 bi  2 0.3 false block     1x2 bfloat16 GPU eager
-    causal      0 bi  1 0.0 true  attention 2x2 float32  CPU eager
-    causal      7 uni 1 0.0 true  block     2x1 float32  TPU eager
-    permutation 7 bi  1 0.3 true  block     1x1 float32  GPU eager
-    permutation 7 bi  1 0.0 true  none      2x2 float32  CPU eager
-    causal      7 uni 1 0.0 false block     1x1 float32  GPU eager
-    denoising   0 bi  1 0.0 true  none      1x2 float32  CPU eager
-    causal      0 bi  2 0.0 false block     2x2 bfloat16 TPU eager
-    permutation 7 bi  1 0.3 true  none      2x1 bfloat16 GPU eager
-    permutation 7 uni 2 0.0 false attention 1x1 float32  CPU eager
     permutation 7 bi  1 0.3 true  none      2x1 float32  CPU graph
     permutation 7 bi  1 0.3 true  attention 1x1 float32  GPU xla
 """
@@ -85,7 +71,7 @@ def plain_step_of(items):
     ],
 )
 def test_every_form_of_a_step_does_what_the_plain_one_does(row):
-    """The loss, all gradients and the memory; and the configuration gives the model again."""
+    """The loss, all gradients and the memory."""
     *values, recompute, slices, precision, device, run = row.split()
     settings = dict(zip(COLUMNS, values, strict=True))
     # Dropout of positions has other masks on a TPU; see `FactoredSinusoids.with_dropout`.
@@ -104,10 +90,6 @@ def test_every_form_of_a_step_does_what_the_plain_one_does(row):
     for found, wanted in zip([*changes, *memory], [*plain[1], *plain[2]], strict=True):
         error = np.linalg.norm(found.astype(np.float32) - wanted)
         assert error <= (1e-4 if is_exact else 0.05) * np.linalg.norm(wanted) + 1e-5
-    again = XLNetPretrainer.from_config(json.loads(json.dumps(model.get_config())))
-    again.set_weights(model.get_weights())
-    inputs = model.objective(random_windows(2)).inputs
-    np.testing.assert_array_equal(again(inputs)["logits"], model(inputs)["logits"])
 
 
 def test_loss_is_the_mean_over_real_targets_and_memory_is_carried():

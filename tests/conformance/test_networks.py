@@ -1,0 +1,68 @@
+"""Every network, depth and kind of initial weights that is registered, also of extensions."""
+
+import pytest
+import tensorflow as tf
+
+from official.xlnet import testing
+from official.xlnet.configs.registry import ATTENTION_INITS, DEPTHS, NETWORKS
+from official.xlnet.modeling.networks.encoder_inputs import by_name
+from official.xlnet.modeling.networks.xlnet_encoder import XLNetEncoder
+
+GPT = ["objective.kind=causal", "attention_type=uni", "mem_len=0", "bidirectional=false"]
+# What a part needs besides its name; some tokens halt after one block, some after two.
+NEEDS = {
+    "bert": ["objective.kind=denoising", "mem_len=0", "bidirectional=false"],
+    "gpt": GPT,
+    "gpt2": GPT,
+    "adaptive": ["halting_threshold=0.7", "untie_r=false"],
+}
+PARTS = [
+    *((name, NEEDS.get(name, [])) for name in NETWORKS.names()),
+    *(("xlnet", [f"depth={name}", *NEEDS.get(name, [])]) for name in DEPTHS.names()[1:]),
+    *(("xlnet", [f"attention_init={name}"]) for name in ATTENTION_INITS.names()[1:]),
+]
+# A compiled step takes longer than everything else.
+FORMS = [["jit_compile=false"], pytest.param([], marks=pytest.mark.slow)]
+
+
+@pytest.mark.parametrize("form", FORMS, ids=["", "compiled"])
+@pytest.mark.parametrize(("network", "overrides"), PARTS, ids=str)
+def test_network(network, overrides, form):
+    testing.check_network(network, [*overrides, *form])
+
+
+class Wrong(XLNetEncoder):
+    fault = ""
+
+    def build(self, input_shape=None):
+        if self.fault == "a weight":
+            self.unused = self.add_weight("unused", [3])
+        super().build(input_shape)
+
+    def call(self, inputs, **wanted):
+        inputs = {name: x for name, x in by_name(inputs).items() if name != self.fault}
+        outputs = super().call(inputs, **wanted)
+        mean_TD = tf.reduce_mean(outputs["content"], axis=0) * (self.fault == "rows")
+        return outputs | {"content": outputs["content"] - mean_TD}
+
+    def get_config(self):
+        config = super().get_config()
+        config["config"]["model"] |= {"activation": "relu"} if self.fault == "a setting" else {}
+        return config
+
+
+@pytest.mark.parametrize(
+    ("fault", "message"),
+    [
+        ("is_padding", "padding or other rows change the vectors"),
+        ("rows", "padding or other rows change the vectors"),
+        ("a setting", "get_config: .* other vectors"),
+        ("order", "a prediction depends on its own token"),
+        ("a weight", r"model\.num_parameters: .* the network has"),
+    ],
+)
+def test_a_wrong_network_is_refused(monkeypatch, fault, message):
+    monkeypatch.setattr(Wrong, "fault", fault)
+    monkeypatch.setitem(NETWORKS, "wrong", Wrong)
+    with pytest.raises(AssertionError, match=message):
+        testing.check_network("wrong", ["objective.kind=causal", "jit_compile=false"])
