@@ -83,10 +83,16 @@ def _layers(model: XLNetTaskModel) -> Forward:
             outputs = model(_rows_of_replica(batch, replica), training=False)
             return replica.all_gather(outputs, axis=0)
 
-        model._inference = tf.function(
+        graph = tf.function(
             lambda batch: strategy.experimental_local_results(strategy.run(infer, (batch,)))[0],
             autograph=False,
         )
+
+        def forward(batch):
+            with strategy.scope():  # As in `fit`, or each of the two traces a graph.
+                return graph(batch)
+
+        model._inference = forward
     return model._inference
 
 
