@@ -102,6 +102,7 @@ SECTIONS = {
         "official.xlnet.configs.finetuning_defaults.default_epochs",
         "official.xlnet.configs.finetuning_defaults.default_batch_size",
     ),
+    "Tests": ("official.xlnet.testing.check_task",),
     "Scoring and generation": (
         "official.xlnet.inference.scoring.Score",
         "official.xlnet.inference.words.Word",

@@ -224,3 +224,8 @@ def test_importing_a_reader_or_a_format_does_not_load_tensorflow():
         "assert 'tensorflow' not in sys.modules"
     )
     subprocess.run([sys.executable, "-c", code], check=True, cwd=ROOT)
+
+
+def test_the_task_of_the_page_is_complete(directory):
+    cli.import_extension("test_stars")
+    sys.modules.pop("test_stars").test_stars()

@@ -1,7 +1,6 @@
 """Fine-tuning from files to predictions, through the command line."""
 
 import collections
-import json
 import os
 import pathlib
 import random
@@ -45,30 +44,6 @@ def test_it_learns_and_leaves_its_files(world):
     assert load_encoder(task.model).built
     saved = tf.train.list_variables(tf.train.latest_checkpoint(task.model))
     assert not any("optimizer" in name for name, _ in saved)
-
-
-@pytest.mark.parametrize(
-    ("kind", "names"),
-    [
-        ("classification", {"accuracy", "macro_f1"}),
-        ("multi_label", {"micro_f1", "macro_f1", "exact_match"}),
-        ("regression", {"pearson", "spearman", "mean_squared_error"}),
-        ("multiple_choice", {"accuracy"}),
-        ("token_classification", {"precision", "recall", "f1", "word_accuracy"}),
-        ("ranking", {"ndcg@20", "err@20", "mrr", "pair_accuracy"}),
-        ("question_answering", {"exact_match", "f1", "answerable_f1", "unanswerable_f1"}),
-    ],
-)
-def test_every_kind_of_task_from_file_to_predictions(kind, names, world, tmp_path):
-    task = world.task(kind)
-    trained = task.json("metrics.json")
-    again = command("evaluate", model=task.model, data=task.dev)
-    for name in {*names, "loss"}:
-        assert again[name] == pytest.approx(trained[name], rel=1e-4, abs=1e-5), name
-    output = tmp_path / "predictions.jsonl"
-    command("predict", model=task.model, input=task.dev, output=output)
-    found = [json.loads(line) for line in output.read_text().splitlines()]
-    assert [row["id"] for row in found] == [row["id"] for row in task.predictions()]
 
 
 @pytest.mark.parametrize("verb", ["finetune", pytest.param("pretrain", marks=pytest.mark.slow)])

@@ -3,7 +3,6 @@
 import functools
 import random
 
-import numpy as np
 import tensorflow as tf
 
 from official.xlnet.checkpoints.model_directory import create_model_dir
@@ -109,12 +108,6 @@ def as_example(row):
         texts = map(tf.compat.as_bytes, [value] if isinstance(value, str | bytes) else value)
         feature[name] = tf.train.Feature(bytes_list=tf.train.BytesList(value=texts))
     return tf.train.Example(features=tf.train.Features(feature=feature)).SerializeToString()
-
-
-def by_label(outputs, row, prefix=""):
-    """{label: probability} of a row of outputs."""
-    labels = [label.decode() for label in np.asarray(outputs[f"{prefix}labels"])[row]]
-    return dict(zip(labels, np.asarray(outputs[f"{prefix}probabilities"])[row], strict=True))
 
 
 def service_of(model, **settings):

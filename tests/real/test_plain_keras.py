@@ -4,6 +4,7 @@ import subprocess
 import sys
 
 import numpy as np
+import pytest
 import tf_keras
 
 from official.xlnet import create_optimizer
@@ -26,6 +27,7 @@ model.fit(ids, np.arange(len(ids)) % 3, verbose=0)
 """
 
 
+@pytest.mark.slow
 def test_every_format_gives_the_same_in_a_new_process(tmp_path, caplog):
     """With dropout, recomputation, sizes that are unknown, and a last batch with one row less."""
     tf_keras.utils.set_random_seed(1)

@@ -32,8 +32,9 @@ class Example:
 
     @property
     def is_labelled(self) -> bool:
-        """Whether the example has a label."""
-        return not any(getattr(self, self.label_field) is nothing for nothing in (None, False))
+        """Whether the example has a label; NaN is none."""
+        label = getattr(self, self.label_field)
+        return label is not None and label is not False and label == label
 
     @property
     def expected(self) -> Any:

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import collections
 import dataclasses
+import fnmatch
 import itertools
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import Any, TypeVar
+from typing import Any, ClassVar, TypeVar
 
 import numpy as np
 import tensorflow as tf
@@ -15,6 +16,7 @@ from official.xlnet.configs.experiment import XLNetConfig
 from official.xlnet.configs.registry import TASKS
 from official.xlnet.configs.task import TaskConfig
 from official.xlnet.data.examples import Example
+from official.xlnet.errors import require_config
 from official.xlnet.tasks.batching import Arrays, Unit
 from official.xlnet.tokenization.graph.packing import needed_lengths, pack
 from official.xlnet.tokenization.graph.ragged import ragged, rows_of
@@ -23,6 +25,7 @@ from official.xlnet.tokenization.tokenizer import Tokenizer
 Prediction = dict[str, Any]
 # Keys of `Task.counts` for training examples that the model learns nothing from.
 UNUSABLE = ("skipped_empty", "answers_in_no_window")
+ERRORS = ("loss", "mean_squared_error")  # Metrics for which lower is better.
 _READ_AT_ONCE = 1024  # Examples whose texts become tensors together.
 
 
@@ -37,6 +40,8 @@ class Task:
 
     Attributes:
       metric: name of the metric that checkpoints are compared by; higher is better.
+      metrics: names of the metrics that `evaluate` may return, where `*` stands for any characters.
+      typical: a few labelled examples, which `testing.check_task` trains on.
       labels: `task.labels`; for a data set of `multitask`, its own classes.
       counts: numbers of examples by what happened to them in preprocessing, e.g. `truncated`, and
         counts of tokens, see `Tokenizer.counts`.
@@ -44,6 +49,8 @@ class Task:
     """
 
     metric = "accuracy"
+    metrics: ClassVar[tuple[str, ...]] = ()
+    typical: ClassVar[Sequence[Example]] = ()
 
     def __init__(self, config: XLNetConfig, tokenizer: Tokenizer):
         self.config = config
@@ -228,14 +235,36 @@ def register_task(name: str) -> Callable[[TaskClass], TaskClass]:
       name: value of `task.name` that selects it.
 
     Raises:
-      ConfigError: a task is already registered under the name.
+      ConfigError: a task is already registered under the name, or its `metric` is not among its
+        `metrics`.
 
     Example:
       >>> @register_task("stars")
       ... class Stars(TextTask):
       ...     def label(self, example): ...
     """
-    return TASKS.register(name)
+
+    def register(task: TaskClass) -> TaskClass:
+        if isinstance(task.metric, str):  # Not a property, which depends on settings.
+            require_metric(task, task.metric, f"metric of the task {name!r}")
+        return TASKS.register(name)(task)
+
+    return register
+
+
+def require_metric(task: type[Task], metric: str, where: str) -> None:
+    """Raises `ConfigError` if a metric is not among those that a task declares, if it does.
+
+    Args:
+      task: the class of the task. A subclass with its own `evaluate` and no `metrics` declares
+        none.
+      metric: name of the metric.
+      where: names the setting in the error.
+    """
+    owner = next(part for part in task.__mro__ if {"evaluate", "metrics"} & vars(part).keys())
+    known = [name for name in vars(owner).get("metrics", ()) if name not in ERRORS]
+    is_known = any(fnmatch.fnmatchcase(metric, name) for name in known)
+    require_config(is_known or not known, where, f"one of {', '.join(known)}", repr(metric))
 
 
 def one_hot(index: Sequence[int], size: int) -> np.ndarray:

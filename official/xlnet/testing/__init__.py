@@ -6,5 +6,6 @@ A check takes the name that a part is registered under, uses a tiny random model
 
 from official.xlnet.testing.networks import check_network
 from official.xlnet.testing.objectives import check_objective
+from official.xlnet.testing.tasks import check_task
 
-__all__ = ["check_network", "check_objective"]
+__all__ = ["check_network", "check_objective", "check_task"]

@@ -31,7 +31,7 @@ from official.xlnet.runtime.memory import require_memory, rows_at_once
 from official.xlnet.tasks.batching import TrainingBatches
 from official.xlnet.tasks.data_report import DATA_FILE, data_report
 from official.xlnet.tasks.reports import write_report
-from official.xlnet.tasks.task import UNUSABLE, Task
+from official.xlnet.tasks.task import UNUSABLE, Task, require_metric
 from official.xlnet.tokenization.sentencepiece_proto import warn_of_export
 from official.xlnet.tokenization.special_tokens import VOCAB_FILE
 from official.xlnet.tokenization.tokenizer import Tokenizer
@@ -143,6 +143,8 @@ def _prepare(
     require_data(bool(train) and bool(dev), "examples", "some for training and for dev", got)
     require_labels(dev)
     kind = TASKS[config.task.name]
+    if config.task.metric:
+        require_metric(kind, config.task.metric, "task.metric")
     kind.complete(config, train)
     init_from = start.init_from
     vocab = os.path.join(init_from, VOCAB_FILE) if init_from else start.vocab

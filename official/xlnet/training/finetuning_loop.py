@@ -21,11 +21,10 @@ from official.xlnet.modeling.models.xlnet_task_model import XLNetTaskModel
 from official.xlnet.runtime.progress import interval_passed
 from official.xlnet.tasks.batching import TrainingBatches
 from official.xlnet.tasks.data_report import report_lines
-from official.xlnet.tasks.task import Task
+from official.xlnet.tasks.task import ERRORS, Task
 from official.xlnet.training.loop import Loop
 
 RUN_DIR = "run"
-_ERRORS = ("loss", "mean_squared_error")  # Metrics for which lower is better.
 # Settings of `training` that say how a run is computed, not what it learns; it may be resumed with
 # other ones.
 _MAY_CHANGE = {
@@ -178,6 +177,6 @@ def metric_of(task: Task, metrics: dict[str, float]) -> str:
       ConfigError: the metric is unknown, or lower values of it are better.
     """
     metric = task.config.task.metric or task.metric
-    known = [name for name in metrics if name not in _ERRORS]
+    known = [name for name in metrics if name not in ERRORS]
     require_config(metric in known, "task.metric", f"one of {', '.join(known)}", repr(metric))
     return metric

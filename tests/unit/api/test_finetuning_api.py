@@ -14,11 +14,9 @@ from data_prep.tasks.task_data import read_task
 from official import xlnet
 from official.xlnet.api.finetuning import add_baselines, task_configuration
 from official.xlnet.configs.experiment import XLNetConfig
-from official.xlnet.data.examples import TextExample
 from official.xlnet.errors import ConfigError, DataError
 from official.xlnet.inference.task_prediction import load_task
 from official.xlnet.training.finetuning import saved_configuration
-from tests.helpers.task_corpora import KINDS
 from tests.helpers.world import command
 
 SHORT = ["num_steps=3", "checkpoint_steps=3", "warmup_steps=0", "learning_rate=0.01"]
@@ -43,29 +41,6 @@ def test_predictions(world):
         predictor(["now", None])
     with pytest.raises(DataError, match=r"expected 1 text\(s\) \(text\), got 2"):
         predictor([("now", "then")])
-
-
-ROWS_OF_EVERY_KIND = {
-    "classification": ["the water"],
-    "multi_label": [{"text": "the water"}],
-    "regression": [("of the", "people", "and")],
-    "token_classification": [["the", "water"], "of the"],
-    "multiple_choice": [{"text": "the", "choices": ["water", "people"]}],
-    "question_answering": [{"question": "what", "context": "the water of the people"}],
-    "ranking": [{"query": "water", "document": "the water"}],
-    "multitask": [TextExample("1", ("the water",), subtask="tone")],
-}
-
-
-@pytest.mark.parametrize("kind", KINDS)
-def test_every_kind_of_task_predicts_rows_of_python(kind, world):
-    rows = ROWS_OF_EVERY_KIND[kind]
-    found = xlnet.predict(world.task(kind).model, rows)
-    assert [row["id"] for row in found] == [str(n) for n in range(1, len(rows) + 1)]
-    json.dumps(found)
-    if kind == "multitask":
-        with pytest.raises(TypeError, match="row 1: expected an example with its subtask"):
-            xlnet.predict(world.task(kind).model, [{"text": "the water"}])
 
 
 def scores(model, texts):

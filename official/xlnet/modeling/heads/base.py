@@ -53,7 +53,7 @@ class Head(tf_keras.layers.Layer):
         Returns:
           float32 [U].
         """
-        raise NotImplementedError
+        raise NotImplementedError(f"{type(self).__name__} has no loss")
 
     def num_items(self, labels: dict[str, tf.Tensor]) -> tf.Tensor:
         """Returns the number of loss items of each unit, float32 [U]; 1 unless overridden.

@@ -37,6 +37,14 @@ _SEQUENCE = "XLNetForSequenceClassification"  # HF's class.
 class Classification(TextTask):
     """Single-label classification into C classes."""
 
+    metrics = ("accuracy", "macro_f1", "matthews", "f1")
+    typical = tuple(
+        TextExample(f"{start} {word}", (f"{start} a {word} film .",), label)
+        for start in ("This is", "We saw", "It was")
+        for label, words in (("bad", ("dull", "poor")), ("good", ("fine", "great")))
+        for word in words
+    )
+
     @classmethod
     def complete(cls, config, examples):
         labels = {str(example.label) for example in examples if example.label is not None}
@@ -116,6 +124,17 @@ class MultiLabel(TextTask):
     """Multi-label classification: each class with a probability above 0.5 is predicted."""
 
     metric = "micro_f1"
+    metrics = ("micro_f1", "macro_f1", "exact_match")
+    typical = tuple(
+        TextExample(f"{who} {what}", (f"{who} wrote about {what} .",), labels)
+        for who in ("Ann", "Bob", "They")
+        for what, labels in (
+            ("a game", ("sport",)),
+            ("the bank", ("money",)),
+            ("a game and the bank", ("money", "sport")),
+            ("a song", ()),
+        )
+    )
 
     @classmethod
     def complete(cls, config, examples):
@@ -211,6 +230,12 @@ class Regression(TextTask):
     """Regression: predicts one number, evaluated by correlation."""
 
     metric = "pearson"
+    metrics = ("pearson", "spearman", "mean_squared_error")
+    typical = tuple(
+        TextExample(f"{what} {word}", (f"{what} is {word} .",), float(number))
+        for what in ("The food", "The room", "The staff")
+        for number, word in enumerate(("awful", "poor", "fair", "good", "superb"))
+    )
 
     @classmethod
     def complete(cls, config, examples):

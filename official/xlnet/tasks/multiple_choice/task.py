@@ -53,6 +53,16 @@ class MultipleChoice(Task):
     SWAG: context | SEP | ending | SEP | CLS
     """
 
+    metrics = ("accuracy", "accuracy_*")
+    typical = tuple(
+        ChoiceExample(f"{who} {label}", ("It began to rain .", f"{who} took"), choices, label)
+        for who in ("Ann", "Bob", "He", "She", "They")
+        for label, choices in (
+            (0, ("an umbrella", "a nap", "the salt")),
+            (2, ("the salt", "a nap", "an umbrella")),
+        )
+    )
+
     @classmethod
     def complete(cls, config, examples):
         most = max(len(example.choices) for example in examples)
@@ -78,6 +88,8 @@ class MultipleChoice(Task):
                 f"from 2 to task.num_choices = {most} options",
                 len(example.choices),
             )
+            is_one = example.label is None or example.label in range(len(example.choices))
+            require_data(is_one, example.id, "the index of an option", example.label)
         return in_groups(self._read, examples, lambda example: len(example.texts))
 
     def _read(self, _, examples: Sequence[ChoiceExample]) -> list[list[Unit]]:

@@ -144,6 +144,8 @@ class MultitaskConfig(AnswerModuleConfig, CandidatesConfig):
                     f"numbers such as {other}; task.regressions=[{name}] predicts numbers",
                 )
         if not self.subtasks:
+            for part in parts:
+                part[2].take([part])  # Examples of the task's own class have no columns.
             self.subtasks = tuple(name for name, *_ in parts)
             texts = {
                 name: _RANKED if task.name == "ranking" else task.text_columns

@@ -27,6 +27,16 @@ class MultiTask(Task):
     """
 
     metric = "mean"
+    metrics = ("mean", "loss", "*/*")
+    typical = tuple(
+        TextExample(f"{start} {word}", (start, f"It was {word} ."), label, subtask)
+        for start in ("Well .", "So .", "Now .")
+        for subtask, labels in (
+            ("tone", {"dull": "bad", "fine": "good", "poor": "bad", "great": "good"}),
+            ("stsb", {"awful": 0.0, "fair": 2.0, "superb": 4.0}),
+        )
+        for word, label in labels.items()
+    )
 
     def __init__(self, config, tokenizer):
         super().__init__(config, tokenizer)

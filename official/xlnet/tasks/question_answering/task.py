@@ -40,6 +40,13 @@ class QuestionAnswering(Task):
     """
 
     metric = "f1"
+    metrics = ("exact_match", "f1", "answerable_exact_match", "answerable_f1", "unanswerable_f1")
+    typical = tuple(
+        QuestionExample(f"{who} {asked}", f"{asked} does {who} live ?", context, answers)
+        for who, place in (("Ann", "Paris"), ("Bob", "Rome"), ("Eve", "Ghana"))
+        for context in (f"{who} lives in {place} .",)
+        for asked, answers in (("Where", ((place, context.index(place)),)), ("Why", ()))
+    )
 
     @classmethod
     def complete(cls, config, examples):

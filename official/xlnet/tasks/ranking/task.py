@@ -50,6 +50,15 @@ class Ranking(Task):
     together with the query (document | SEP | query | SEP | CLS).
     """
 
+    metrics = ("ndcg@*", "err@*", "mrr", "pair_accuracy", "loss")
+    typical = tuple(
+        RankingExample(kind, f"{who} {asked}", f"a {asked} ?", f"{who} has a {kind} .", relevance)
+        for who in ("Ann", "Bob")
+        for asked in ("cat", "dog", "bird")
+        for kind in ("cat", "dog", "bird")
+        for relevance in (float(kind == asked),)
+    )
+
     @property
     def metric(self) -> str:  # type: ignore[override]
         """NDCG@k, with k = `task.cutoff`."""

@@ -16,6 +16,7 @@ from official.xlnet.tasks.batching import Unit
 from official.xlnet.tasks.labels import complete_labels, label_index, meaning, rounded, softmax
 from official.xlnet.tasks.reports import draw_confusion
 from official.xlnet.tasks.task import Task, register_task
+from official.xlnet.tasks.token_classification import TaggedExample
 from official.xlnet.tasks.token_classification.windows import MARKS, windows_of
 from official.xlnet.tokenization.graph.ragged import rows_of
 
@@ -34,6 +35,16 @@ class TokenClassification(Task):
     """
 
     metric = "f1"
+    metrics = ("precision", "recall", "f1", "word_accuracy")
+    typical = tuple(
+        TaggedExample(
+            f"{who} {place}",
+            (*who.split(), "lives", "in", place),
+            ("B-PER", "I-PER", "I-PER")[: len(who.split())] + ("O", "O", "B-LOC"),
+        )
+        for who in ("Ann", "Ann Lee", "Bob Lee")
+        for place in ("Paris", "Rome", "Ghana")
+    )
 
     @classmethod
     def complete(cls, config, examples):
