@@ -1,0 +1,90 @@
+"""What the conformance tests are there for: each fault, made in a copy of the sources, is red."""
+
+import os
+import pathlib
+import shutil
+import subprocess
+import sys
+
+import pytest
+
+from tests.helpers.documents import ROOT
+
+pytestmark = pytest.mark.slow
+
+FOLDERS = ("official", "data_prep", "configs", "docs", "tests", "tools", "benchmarks")
+CHOICE, GENERATE = "official/xlnet/tasks/multiple_choice", "official/xlnet/commands/generate.py"
+# {fault: (file, old text, new text, the narrow test, what it says)}
+FAULTS = {
+    "a task with inverted predictions": (
+        f"{CHOICE}/task.py",
+        '"choice": int(np.argmax(',
+        '"choice": int(np.argmin(',
+        ("tests/conformance/test_tasks.py", "complete and multiple_choice"),
+        "expected a better accuracy of what is learned",
+    ),
+    "a task without a loss": (
+        f"{CHOICE}/graph.py",
+        "return tf.nn.sparse_softmax_cross_entropy_with_logits(",
+        "return 0.0 * tf.nn.sparse_softmax_cross_entropy_with_logits(",
+        ("tests/conformance/test_tasks.py", "complete and multiple_choice"),
+        "expected a loss that falls",
+    ),
+    "a task that the documentation lacks": (
+        "docs/tasks.md",
+        "| `multiple_choice` |",
+        "| `several_choices` |",
+        ("tests/conformance/test_tasks.py", "complete and multiple_choice"),
+        "no row in docs/tasks.md",
+    ),
+    "a key that nothing reads": (
+        "official/xlnet/configs/training.py",
+        "    optimizer: str = ",
+        "    polyak: float = 0.0\n    optimizer: str = ",
+        ("tests/conformance/test_keys.py", "is_read and polyak"),
+        "FAILED tests/conformance/test_keys.py::test_each_key_is_read[training.polyak]",
+    ),
+    "a flag without a test": (
+        GENERATE,
+        "    seed: Annotated",
+        "    shouting: Annotated[int, Range(0, 11)] = 3,\n    seed: Annotated",
+        ("tests/conformance/test_verbs.py", "in_a_test and generate"),
+        "--shouting is in no test",
+    ),
+    "a flag without a page": (
+        GENERATE,
+        "    seed: Annotated",
+        "    shouting: Annotated[int, Range(0, 11)] = 3,\n    seed: Annotated",
+        ("tests/conformance/test_verbs.py", "reference"),
+        "run python -m tools.api_page",
+    ),
+}
+
+
+@pytest.fixture(scope="module")
+def copy(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("copy")
+    for name in FOLDERS:
+        ignored = shutil.ignore_patterns("__pycache__", "images", pathlib.Path(__file__).name)
+        shutil.copytree(ROOT / name, folder / name, ignore=ignored)
+    for path in filter(os.path.isfile, ROOT.iterdir()):
+        shutil.copy(path, folder)
+    return folder
+
+
+@pytest.mark.parametrize("fault", FAULTS)
+def test_a_fault_is_noticed(fault, copy):
+    path, old, new, (test, selected), sentence = FAULTS[fault]
+    source = (copy / path).read_text()
+    assert source.count(old) == 1
+    (copy / path).write_text(source.replace(old, new))
+    environment = os.environ | {"PYTHONPATH": str(copy), "PYTHONDONTWRITEBYTECODE": "1"}
+    done = subprocess.run(
+        [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", test, "-k", selected],
+        cwd=copy,
+        env=environment,
+        capture_output=True,
+        text=True,
+    )
+    (copy / path).write_text(source)
+    assert done.returncode == 1 and sentence in done.stdout, done.stdout[-3000:] + done.stderr
