@@ -127,7 +127,7 @@ def classifier(num_classes):
     return XLNetClassifier(tiny_encoder(), num_classes)
 
 
-@pytest.mark.parametrize(("arguments", "message"), REFUSED, ids=str)
+@pytest.mark.parametrize(("arguments", "message"), REFUSED, ids=range(len(REFUSED)))
 def test_losses_and_metrics_of_probabilities_are_refused(arguments, message):
     for number in (1, CLASSES):
         with pytest.raises(ConfigError, match=message):
