@@ -134,6 +134,6 @@ def test_losses_and_metrics_of_probabilities_are_refused(arguments, message):
             classifier(number).compile("adam", **arguments)
 
 
-@pytest.mark.parametrize("arguments", TAKEN, ids=str)
+@pytest.mark.parametrize("arguments", TAKEN, ids=range(len(TAKEN)))
 def test_losses_and_metrics_of_logits_are_taken(arguments):
     classifier(CLASSES).compile("adam", **arguments)
