@@ -76,7 +76,7 @@ def random_inputs(
       padding: whether rows have 1 to 3 padding tokens on the left.
       directions: whether the second half of the rows are reversed text.
       order: `targets`: 0 for context, then 1, 2, … for the targets; `all`: a random place for
-        each token, where the first is no target.
+        each token, where the first is no target; `halves`: the two-half rule of pre-training.
       layers, width: L and D of the memory.
     """
     rng = np.random.default_rng(seed)
@@ -93,6 +93,14 @@ def random_inputs(
             places = rng.permutation(np.arange(start, tokens))
             orders[b, places] = 10 + np.arange(len(places))
             positions[b] = rng.choice(places[1:], targets, replace=False)
+        elif order == "halves":
+            half = tokens // 2
+            first = rng.choice(np.arange(start, half), targets // 2, replace=False)
+            second = rng.choice(np.arange(half, tokens), targets - len(first), replace=False)
+            orders[b, half:] = 100
+            orders[b, first] += 1 + rng.permutation(len(first))
+            orders[b, second] += 1 + rng.permutation(len(second))
+            positions[b] = rng.permutation(np.concatenate([first, second]))
     inputs = {
         "token_ids": rng.integers(9, VOCAB, (batch, tokens)).astype(np.int32),
         "segment_ids": np.sort(rng.integers(0, 3, (batch, tokens))).astype(np.int32),
