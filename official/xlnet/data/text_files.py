@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import fcntl
 import hashlib
 import os
 import re
@@ -11,7 +10,13 @@ from collections.abc import Callable, Iterable
 from typing import IO, Any
 
 from official.xlnet.errors import DataError
-from official.xlnet.files.atomic import atomic_write, raise_with_name
+from official.xlnet.files.atomic import (
+    atomic_write,
+    lock,
+    move,
+    raise_with_name,
+    remove_abandoned,
+)
 from official.xlnet.files.json_files import json_text, print_json
 
 
@@ -59,26 +64,17 @@ def write_resumed(
     key = hashlib.sha256(json_text(identity).encode()).hexdigest()[:16]
     partial = os.path.join(folder, f".{name}.{key}.partial")
     pattern = re.compile(rf"\.{re.escape(name)}\.[0-9a-f]{{16}}\.partial")
-    for other in os.scandir(folder):
-        if pattern.fullmatch(other.name) and other.path != partial:
-            with open(other.path, "rb") as file, contextlib.suppress(OSError):
-                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)  # Fails while somebody writes it.
-                os.unlink(other.path)
     try:
         with open(partial, "a+b") as file:
-            with contextlib.suppress(OSError):  # Some file systems have no locks.
-                try:
-                    fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-                except BlockingIOError:
-                    raise DataError(
-                        f"{path}: another process is writing there; wait for it"
-                    ) from None
+            if not lock(file.fileno()):
+                raise DataError(f"{path}: another process is writing there; wait for it")
+            remove_abandoned(folder, pattern)
             number = kept = _keep_lines(file, unit)
             for row in rows_after(kept):
                 number += 1
                 file.write(json_text(row).encode() + b"\n")
             file.flush()
-            os.replace(partial, path_of_file)
+            move(partial, path_of_file)
     except OSError as error:
         raise_with_name(error, partial, path)
     return number, kept

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import contextlib
+import errno
+import fcntl
 import os
+import pathlib
 import re
 import shutil
 import stat
@@ -15,7 +18,9 @@ from typing import IO, Any, NoReturn
 from official.xlnet.errors import require_data
 from official.xlnet.files import file_system
 
-_UNFINISHED = re.compile(r".*\.[0-9a-f]{32}\.tmp")
+_TEMPORARY = re.compile(r".*\.[0-9a-f]{32}\.tmp")
+# File systems of this machine, whose kernel knows their locks.
+_LOCAL = {"bcachefs", "btrfs", "ext2", "ext3", "ext4", "f2fs", "overlay", "tmpfs", "xfs", "zfs"}
 
 
 @contextlib.contextmanager
@@ -45,8 +50,17 @@ def atomic_write(path: str, temporary_dir: str | None = None) -> Iterator[IO[byt
                 yield file
             file_system.upload(local, path)
         return
-    with replaced(path, temporary_dir) as temporary, open(temporary, "wb") as file:
-        yield file
+    if is_stream(path):
+        with open(path, "wb") as file:
+            yield file
+        return
+    target = os.path.realpath(path)
+    with _temporary(temporary_dir or os.path.dirname(target), path) as temporary:
+        with open(temporary, "wb") as file:
+            yield file
+        with contextlib.suppress(FileNotFoundError):  # A new file.
+            shutil.copymode(target, temporary)
+        move(temporary, target)
 
 
 def write_bytes(path: str, content: bytes, temporary_dir: str | None = None) -> None:
@@ -56,38 +70,12 @@ def write_bytes(path: str, content: bytes, temporary_dir: str | None = None) -> 
 
 
 @contextlib.contextmanager
-def replaced(path: str, temporary_dir: str | None = None) -> Iterator[str]:
-    """Context manager that replaces a local file; `atomic_write` for code that opens by itself.
-
-    Yields the path to write to, which is `path` itself for a pipe, a terminal or another device.
-
-    Args:
-      path: see `atomic_write`.
-      temporary_dir: see `atomic_write`.
-    """
-    if is_stream(path):
-        yield path
-        return
-    path_of_file = os.path.realpath(path)
-    folder = os.path.dirname(path_of_file) if temporary_dir is None else temporary_dir
-    temporary = os.path.join(folder, f".{uuid.uuid4().hex}.tmp")
-    try:
-        yield temporary
-        with contextlib.suppress(FileNotFoundError):  # A new file.
-            shutil.copymode(path_of_file, temporary)
-        os.replace(temporary, path_of_file)
-    except BaseException as error:
-        with contextlib.suppress(FileNotFoundError):
-            os.unlink(temporary)
-        raise_with_name(error, temporary, path)
-
-
-@contextlib.contextmanager
 def new_folder(path: str) -> Iterator[str]:
     """Context manager that creates a directory atomically.
 
     Yields a temporary directory, which is renamed to `path` if the block succeeds, and removed
-    otherwise.
+    otherwise. Into a directory that is there, which may be a mount point, its content is moved, the
+    last file last.
 
     Args:
       path: the directory to create.
@@ -97,21 +85,89 @@ def new_folder(path: str) -> Iterator[str]:
       OSError: a file cannot be written; the error names it as it would be called in `path`.
     """
     path = os.path.realpath(path)
-    require_data(
-        not os.path.exists(path) or (os.path.isdir(path) and not os.listdir(path)),
-        f"{path!r}",
-        "a new or an empty folder",
-        "one with files in it",
-    )
-    temporary = os.path.join(os.path.dirname(path), f".{uuid.uuid4().hex}.tmp")
-    os.makedirs(temporary)
-    try:
+    is_there = os.path.isdir(path)
+    parent = path if is_there else os.path.dirname(path)
+    os.makedirs(parent, exist_ok=True)
+    with _temporary(parent, path, is_folder=True) as temporary:
+        content = {*os.listdir(parent)} - {os.path.basename(temporary), "lost+found"}
+        is_free = not content if is_there else not os.path.exists(path)
+        require_data(is_free, f"{path!r}", "a new or an empty folder", "one with files in it")
         yield temporary
-        os.replace(temporary, path)
+        if not is_there:
+            os.rename(temporary, path)
+            return
+        for entry in sorted(os.scandir(temporary), key=lambda entry: entry.stat().st_mtime_ns):
+            os.rename(entry.path, os.path.join(path, entry.name))
+
+
+@contextlib.contextmanager
+def _temporary(folder: str, path: str, is_folder: bool = False) -> Iterator[str]:
+    """Creates a file or folder, locked for the block; removes it and those of killed processes."""
+    temporary = os.path.join(folder, f".{uuid.uuid4().hex}.tmp")
+    try:
+        descriptor = _create_locked(temporary, is_folder)
+        try:
+            remove_abandoned(folder, _TEMPORARY)
+            yield temporary
+        finally:
+            os.close(descriptor)
+            _remove(temporary)
     except Exception as error:
         raise_with_name(error, temporary, path)
-    finally:
-        shutil.rmtree(temporary, ignore_errors=True)
+
+
+def _create_locked(path: str, is_folder: bool) -> int:
+    while True:
+        if is_folder:
+            os.makedirs(path, exist_ok=True)
+        descriptor = os.open(path, os.O_RDONLY | (0 if is_folder else os.O_CREAT), 0o666)
+        if lock(descriptor) and os.path.exists(path):  # Another process had not removed it before.
+            return descriptor
+        os.close(descriptor)
+
+
+def move(temporary: str, path: str) -> None:
+    """Renames a file; a mounted file, which cannot be replaced, is overwritten."""
+    try:
+        os.replace(temporary, path)
+    except OSError as error:
+        if error.errno not in (errno.EBUSY, errno.EXDEV):
+            raise
+        shutil.copyfile(temporary, path)
+        os.unlink(temporary)
+
+
+def lock(descriptor: int) -> bool:
+    """Locks an open file until it is closed; False if somebody else holds its lock."""
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    except OSError:  # Of a file system without locks, where nothing is removed either.
+        pass
+    return True
+
+
+def remove_abandoned(folder: str, pattern: re.Pattern) -> None:
+    """Removes files and folders that killed processes left, whose locks nobody holds.
+
+    Args:
+      folder: their folder. If processes elsewhere may write there, nothing is removed.
+      pattern: pattern of their names.
+    """
+    with contextlib.suppress(OSError):
+        for entry in os.scandir(folder) if is_local(folder) else ():
+            if pattern.fullmatch(entry.name):
+                descriptor = os.open(entry.path, os.O_RDONLY)
+                if lock(descriptor):
+                    _remove(entry.path)
+                os.close(descriptor)
+
+
+def _remove(path: str) -> None:
+    shutil.rmtree(path, ignore_errors=True)  # Ignores files, too.
+    with contextlib.suppress(OSError):
+        os.unlink(path)
 
 
 def raise_with_name(error: Any, temporary: str, path: str) -> NoReturn:
@@ -139,12 +195,14 @@ def is_stream(path: str) -> bool:
     return not stat.S_ISREG(mode) and not stat.S_ISDIR(mode)
 
 
-def remove_unfinished(directory: str) -> None:
-    """Removes the temporary files of killed processes; nobody may be writing to the directory.
-
-    Args:
-      directory: the directory; its subdirectories are left alone.
-    """
-    for entry in os.scandir(directory):
-        if entry.is_file() and _UNFINISHED.fullmatch(entry.name):
-            os.unlink(entry.path)
+def is_local(directory: str) -> bool:
+    """Whether the processes of this machine see each other's kernel locks in a directory."""
+    path, kinds = os.path.join(os.path.realpath(directory), ""), {0: ""}
+    with contextlib.suppress(OSError):
+        mounts = pathlib.Path("/proc/self/mountinfo").read_text("utf-8", "replace")
+        for line in mounts.splitlines():
+            fields, _, rest = line.partition(" - ")
+            place = os.path.join(fields.split()[4].replace("\\040", " "), "")
+            if path.startswith(place):
+                kinds[len(place)] = rest.split()[0]  # A later mount hides an earlier one.
+    return kinds[max(kinds)] in _LOCAL

@@ -13,21 +13,18 @@ from __future__ import annotations
 
 import hashlib
 import os
-import re
 import sys
 from collections.abc import Iterable, Mapping
+from typing import Any, cast
 
-from official.xlnet.errors import DataError, require_config, require_data
+from official.xlnet.errors import require_config, require_data
 from official.xlnet.files import file_system
 from official.xlnet.files.atomic import write_bytes
 from official.xlnet.files.json_files import read_json, write_json
 
 CHECKSUMS_FILE = os.path.join("assets.extra", "sha256sums")  # TF Serving leaves it alone.
 INPUTS_FILE = "inputs.json"
-_NUM_BLOCKS, _BLOCK_BYTES = 256, 1 << 16  # Files of up to 16 MiB are read as a whole.
-_CHUNK_BYTES = 1 << 20  # Of a file that is read as a whole.
-_DAMAGED = "the file is damaged"
-_LINE = re.compile(r"([0-9a-f]{64})  ([^\0]+)")
+_CHUNK_BYTES = 1 << 20
 
 
 def write_checksums(folder: str) -> None:
@@ -41,35 +38,8 @@ def write_checksums(folder: str) -> None:
     write_bytes(os.path.join(folder, CHECKSUMS_FILE), "".join(lines).encode())
 
 
-def check_checksums(folder: str) -> None:
-    """Checks the files of a folder against `CHECKSUMS_FILE`, where there is one.
-
-    Raises:
-      DataError: a file is missing, has changed or is not a regular file, or the checksums are
-        damaged.
-    """
-    for directory, _, files in os.walk(folder):
-        file_system.require_regular(*(os.path.join(directory, file) for file in files))
-    path = os.path.join(folder, CHECKSUMS_FILE)
-    try:
-        with file_system.open(path, encoding="utf-8") as file:
-            lines = [_LINE.fullmatch(line) for line in file.read().splitlines()]
-    except FileNotFoundError:
-        return  # Written before there were checksums.
-    except UnicodeDecodeError as error:
-        raise DataError(f"{path} is damaged: {error}") from None
-    require_data(bool(lines), f"{path} is damaged", "checksums", "nothing")
-    for number, match in enumerate(lines, start=1):
-        if match is None:
-            raise DataError(f"{path}, line {number} is damaged: expected a checksum and a path")
-        reason = f"{_DAMAGED}; copy or write the folder again"
-        check_sha256(os.path.join(folder, match[2]), match[1], f"as in {path}", reason)
-
-
 def content_checksum(paths: Iterable[str]) -> str:
-    """Returns a checksum of the content of files: their sizes, and up to 256 blocks of each.
-
-    The blocks are 64 KiB long and evenly spaced, so that large files are not read as a whole.
+    """Returns a checksum of the content of files: of their sizes and all bytes.
 
     Args:
       paths: the files, in order.
@@ -79,31 +49,25 @@ def content_checksum(paths: Iterable[str]) -> str:
     """
     digest = hashlib.sha256()
     for path in paths:
-        size = file_system.size(path)
-        digest.update(b"%d " % size)
-        last = max(size - _BLOCK_BYTES, 0)
-        number = min(-(-size // _BLOCK_BYTES), _NUM_BLOCKS)
+        digest.update(b"%d " % file_system.size(path))
         with file_system.open(path, "rb") as file:
-            for block in range(number):
-                file.seek(last * block // max(number - 1, 1))
-                digest.update(file.read(_BLOCK_BYTES))
+            hashlib.file_digest(cast(Any, file), lambda: digest)
     return digest.hexdigest()
 
 
-def check_sha256(path: str, expected: str, meaning: str, reason: str = _DAMAGED) -> None:
+def check_sha256(path: str, expected: str, meaning: str) -> None:
     """Checks the content of a file.
 
     Args:
       path: the file.
       expected: its SHA-256 in hexadecimal.
       meaning: where that is from, for the message.
-      reason: what another one means.
 
     Raises:
       DataError: there is no file, or it has another checksum.
     """
     found = sha256_of(path)
-    got = f"{found[:12]}…: {reason}" if found else "no file"
+    got = f"{found[:12]}…: the file is damaged" if found else "no file"
     require_data(found == expected, path, f"SHA-256 {expected[:12]}… ({meaning})", got)
 
 

@@ -10,7 +10,6 @@ from __future__ import annotations
 import contextlib
 import math
 import os
-import pathlib
 import socket
 import threading
 import time
@@ -22,14 +21,11 @@ from absl import logging
 
 from official.xlnet.errors import DataError, require_data
 from official.xlnet.files import file_system
-from official.xlnet.files.atomic import remove_unfinished, write_bytes
+from official.xlnet.files.atomic import is_local, write_bytes
 
 LOCK_FILE = ".lock"
 RENEWAL_SECONDS = 30.0
 EXPIRY_SECONDS = 300.0
-
-# File systems of this machine, whose kernel knows their locks.
-_LOCAL = {"bcachefs", "btrfs", "ext2", "ext3", "ext4", "f2fs", "overlay", "tmpfs", "xfs", "zfs"}
 
 _held_directories: dict[str, os.stat_result] = {}  # Of this process, as they were at first.
 _leases: dict[str, tuple[str, float]] = {}  # By path: the lease, and when it was last written.
@@ -53,11 +49,10 @@ def only_writer(directory: str, is_writer: bool = True) -> Iterator[None]:
     is_remote = file_system.is_remote(directory)
     is_new = not is_remote and not os.path.exists(directory)
     file_system.make_dirs(directory)
-    lock = _lease if is_remote or not _is_local(directory) else _kernel_lock
+    lock = _lease if is_remote or not is_local(directory) else _kernel_lock
     try:
         with lock(os.path.join(directory, LOCK_FILE)):
             if not is_remote:
-                remove_unfinished(directory)
                 _held_directories[directory] = os.stat(directory)
             yield
             require_in_place(directory)
@@ -198,16 +193,3 @@ def _held(path: str, lease: str) -> DataError:
         f"{os.path.dirname(path)}: {_holder(lease)} is writing there; wait for it, or choose "
         "another directory"
     )
-
-
-def _is_local(directory: str) -> bool:
-    """Whether the processes of this machine see each other's kernel locks in a directory."""
-    path, kinds = os.path.join(os.path.realpath(directory), ""), {0: ""}
-    with contextlib.suppress(OSError):
-        mounts = pathlib.Path("/proc/self/mountinfo").read_text("utf-8", "replace")
-        for line in mounts.splitlines():
-            fields, _, rest = line.partition(" - ")
-            place = os.path.join(fields.split()[4].replace("\\040", " "), "")
-            if path.startswith(place):
-                kinds[len(place)] = rest.split()[0]  # A later mount hides an earlier one.
-    return kinds[max(kinds)] in _LOCAL

@@ -6,6 +6,6 @@ from official.xlnet import cli
 from official.xlnet.files import locks
 
 if __name__ == "__main__":
-    locks._is_local = lambda _: False
+    locks.is_local = lambda _: False
     locks.RENEWAL_SECONDS, locks.EXPIRY_SECONDS = 0.5, 5
     sys.exit(cli.main())

@@ -11,10 +11,9 @@ from official.xlnet.files.checksums import content_checksum
 
 @pytest.mark.parametrize("size", [1, 17, (1 << 16) + 1, (1 << 24) + 5])
 def test_a_changed_byte_changes_the_checksum(size, tmp_path):
-    """Of large files, one in the first or the last block does; their size always does."""
     rng, path = random.Random(size), tmp_path / "file"
     content = rng.randbytes(size)
-    places = [rng.randrange(size) for _ in range(5)] if size < 1 << 24 else [3, size - 3]
+    places = [rng.randrange(size) for _ in range(5)]
     contents = [content, content[:-1], content + b"x"]
     for place in places:
         changed = content[place] ^ 1 << rng.randrange(8)

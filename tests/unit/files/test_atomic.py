@@ -1,6 +1,8 @@
 """Where output is no regular file: pipes, devices and links."""
 
 import os
+import shutil
+import signal
 import stat
 import subprocess
 import sys
@@ -11,7 +13,8 @@ import pytest
 
 from official.xlnet.data.result_files import vector_file
 from official.xlnet.errors import DataError
-from official.xlnet.files.atomic import atomic_write, new_folder
+from official.xlnet.files.atomic import atomic_write, new_folder, write_bytes
+from official.xlnet.files.locks import only_writer
 
 
 @pytest.mark.parametrize(("ending", "size"), [("", 3), (".npy", 128 + 24), (".jsonl", None)])
@@ -58,3 +61,72 @@ def test_a_new_folder_may_be_there_if_it_is_empty(tmp_path):
             new_folder(str(tmp_path / name)),
         ):
             pass
+
+
+WRITE = """
+import sys
+from official.xlnet.files.atomic import atomic_write, new_folder
+with atomic_write(sys.argv[1] + "/file") as file, new_folder(sys.argv[1] + "/folder") as folder:
+    print("begun", flush=True)
+    sys.stdin.read()
+"""
+
+
+@pytest.mark.parametrize("signal_name", ["SIGKILL", "SIGTERM", "SIGHUP", None])
+def test_temporary_files_of_killed_processes_are_removed_and_others_are_left(tmp_path, signal_name):
+    """Whatever is written beside them, by this process or another one."""
+    command = [sys.executable, "-c", WRITE, str(tmp_path)]
+    pipe = subprocess.PIPE
+    with subprocess.Popen(command, stdin=pipe, stdout=pipe) as process:
+        assert process.stdout.readline() == b"begun\n"
+        with only_writer(str(tmp_path)):
+            write_bytes(str(tmp_path / "other"), b"")
+        assert sum(name.endswith(".tmp") for name in os.listdir(tmp_path)) == 2
+        if signal_name:
+            process.send_signal(signal.Signals[signal_name])
+        process.communicate(b"", timeout=60)
+    write_bytes(str(tmp_path / "other"), b"")
+    assert sorted(os.listdir(tmp_path)) == ["file", "folder", "other"][2 * bool(signal_name) :]
+
+
+MOUNTED = """
+mount --bind "$1/volume" "$1/folder" && mount --bind "$1/a" "$1/file" || exit 77
+exec "$2" - "$1" <<'end'
+import os, sys
+from official.xlnet.files.atomic import atomic_write, new_folder
+os.chdir(sys.argv[1])
+with atomic_write("file") as file:
+    file.write(b"rows")
+with new_folder("folder") as folder:
+    for name in ("b", "a", "c"):
+        with atomic_write(os.path.join(folder, name)) as file:
+            file.write(name.encode())
+end
+"""
+
+
+def test_an_output_may_be_a_mount_point(tmp_path):
+    """A volume of a container, and a file that is mounted there: neither can be replaced."""
+    for name in ("volume", "volume/lost+found", "folder"):
+        (tmp_path / name).mkdir()
+    (tmp_path / "a").write_text("before, and longer")
+    (tmp_path / "file").touch()
+    script = [*("sh", "-c", MOUNTED, "sh"), str(tmp_path), sys.executable]
+    unshare = shutil.which("unshare") or "false"
+    done = subprocess.run([unshare, "-rm", *script], capture_output=True, text=True)
+    if done.returncode in (1, 77) and "Traceback" not in done.stderr:
+        pytest.skip(f"nothing can be mounted here: {done.stderr}")
+    assert not done.returncode, done.stderr
+    assert (tmp_path / "a").read_text() == "rows"
+    assert sorted(os.listdir(tmp_path / "volume")) == ["a", "b", "c", "lost+found"]
+
+
+def test_of_the_files_of_a_folder_that_is_there_the_last_one_appears_last(tmp_path, monkeypatch):
+    order, rename = [], os.rename
+    monkeypatch.setattr(os, "rename", lambda old, new: (order.append(new), rename(old, new)))
+    with new_folder(str(tmp_path)) as folder:
+        for number, name in enumerate(("b", "a", "c")):
+            path = os.path.join(folder, name)
+            open(path, "w").close()
+            os.utime(path, ns=(number, number))
+    assert order == [str(tmp_path / name) for name in ("b", "a", "c")]

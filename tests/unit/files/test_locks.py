@@ -32,7 +32,7 @@ with only_writer(sys.argv[1]):
 @pytest.fixture(params=["local", "network"])
 def file_system(request, monkeypatch):
     """Where the kernel locks files for all, and where the file is a lease."""
-    monkeypatch.setattr(locks, "_is_local", lambda _: request.param == "local")
+    monkeypatch.setattr(locks, "is_local", lambda _: request.param == "local")
     monkeypatch.setattr(locks, "RENEWAL_SECONDS", RENEWAL)
     monkeypatch.setattr(locks, "EXPIRY_SECONDS", EXPIRY)
     return request.param
@@ -41,7 +41,7 @@ def file_system(request, monkeypatch):
 @pytest.fixture
 def other(file_system, tmp_path):
     """A process that holds the lock of a directory until its input ends."""
-    is_local = f"locks._is_local = lambda _: {file_system == 'local'}"
+    is_local = f"locks.is_local = lambda _: {file_system == 'local'}"
     command = [sys.executable, "-c", f"{IMPORT}\n{is_local}\n{HOLD}", str(tmp_path / "d")]
     pipe = subprocess.PIPE
     with subprocess.Popen(command, stdin=pipe, stdout=pipe, stderr=pipe) as process:
@@ -111,7 +111,7 @@ def test_of_two_that_take_over_the_same_lease_one_holds_it(file_system, tmp_path
 
 
 ROUNDS = """
-locks._is_local = lambda _: True
+locks.is_local = lambda _: True
 mark = os.path.join(sys.argv[1], "held")
 
 def hold(number):
