@@ -19,7 +19,7 @@ import numpy as np
 from data_prep.corpus.corpus import find_shards
 from data_prep.settings import ReadOptions
 from data_prep.tasks.rows import Row, distinct, listed
-from data_prep.tasks.table_files import read_file
+from data_prep.tasks.table_files import ARROW, read_file
 from official.xlnet.data.examples import Example
 from official.xlnet.data.reading import Reading
 from official.xlnet.errors import ArgumentTypeError, DataError, require_data
@@ -63,7 +63,7 @@ def read_rows(reading: Reading) -> Iterator[Row]:
 def is_table(reading: Reading) -> bool:
     """Whether a source is a table for tasks whose own format is another one."""
     extension = ending(reading.path)
-    return reading.rows is not None or extension in (".jsonl", ".ndjson", ".parquet")
+    return reading.rows is not None or extension in (".jsonl", ".ndjson", *ARROW)
 
 
 def plain(value: Any) -> Any:

@@ -1,4 +1,4 @@
-"""Rows of files: TSV, CSV, JSON lines, a JSON array of objects, and Parquet.
+"""Rows of files: TSV, CSV, JSON lines, a JSON array of objects, Parquet, Arrow, Feather.
 
 TSV lines are split at tabs without quoting, as required for GLUE; CSV is quoted, and strictly so.
 Extensions are read without case; for compressed files, the extension before `.gz` counts.
@@ -24,8 +24,10 @@ from official.xlnet.files.json_files import parse_json
 from official.xlnet.files.schema import conform, shown
 from official.xlnet.files.text import open_text
 
-# Values of Parquet that JSON has, too; others, such as dates, are read as text.
+# Values of Arrow that JSON has, too; others, such as dates, are read as text.
 _OF_JSON = str | int | float | list | dict | bytes | None
+ARROW = (".parquet", ".arrow", ".feather")
+_ARROW_FILE = b"ARROW1"  # First bytes of Arrow's files, unlike its streams.
 _SEPARATORS = {",": "commas", ";": "semicolons", "\t": "tabs", "|": "vertical bars"}
 
 
@@ -201,18 +203,28 @@ def _json_rows(reading: Reading) -> Iterator[Row]:
                 reading.reject("malformed_rows", str(error))
 
 
-def _parquet_rows(reading: Reading) -> Iterator[Row]:
+def _arrow_rows(reading: Reading) -> Iterator[Row]:
     path = reading.path
     require_extra("pyarrow", "parquet", path)
-    from pyarrow import ArrowException, parquet
+    from pyarrow import ArrowException, ipc, parquet
 
     try:
         with file_system.open(path, "rb") as file:
-            for batch in parquet.ParquetFile(file).iter_batches():
+            batches: Iterable[Any]
+            if ending(path) == ".parquet":
+                batches = parquet.ParquetFile(file).iter_batches()
+            elif file.read(len(_ARROW_FILE)) == _ARROW_FILE:
+                opened = ipc.open_file(file)
+                batches = map(opened.get_batch, range(opened.num_record_batches))
+            else:  # As HF's `datasets` write them.
+                file.seek(0)
+                batches = ipc.open_stream(file)
+            for batch in batches:
                 for row in batch.to_pylist():
                     yield {k: v if isinstance(v, _OF_JSON) else str(v) for k, v in row.items()}
     except ArrowException as error:
-        raise DataError(f"{path}: expected a Parquet file, got another one: {error}") from None
+        kind = ending(path).lstrip(".").capitalize()
+        raise DataError(f"{path}: expected a {kind} file, got another one: {error}") from None
 
 
 # {ending of a file: its reader}; without any of these, files are read as TSV.
@@ -220,5 +232,5 @@ TABLE_FORMATS: dict[str, Callable[[Reading], Iterator[Row]]] = {
     ".tsv": functools.partial(_delimited, "\t"),
     ".csv": functools.partial(_delimited, ","),
     **dict.fromkeys((".jsonl", ".json", ".ndjson"), _json_rows),
-    ".parquet": _parquet_rows,
+    **dict.fromkeys(ARROW, _arrow_rows),
 }

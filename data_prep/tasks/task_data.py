@@ -13,7 +13,7 @@ from official.xlnet.configs.registry import DATASETS, FILE_READERS, FOLDER_READE
 from official.xlnet.configs.task import TaskConfig
 from official.xlnet.data.examples import Example
 from official.xlnet.data.reading import MAX_LOST, Reading, check_lost
-from official.xlnet.errors import DataError, did_you_mean, require_data
+from official.xlnet.errors import ConfigError, DataError, did_you_mean, require_data
 
 
 def task_settings(name: str) -> dict[str, Any]:
@@ -135,9 +135,21 @@ def stream_task(source: Any, task: TaskConfig, name: str = "inputs") -> Iterator
 def _readings(source: Any, task: TaskConfig, name: str) -> Iterator[tuple[str, Reading]]:
     for subtask, part, settings in task.files(source):
         if isinstance(part, str):
-            yield subtask, Reading(part, settings)
+            rows = _saved_by_datasets(part) if os.path.isdir(part) else None
+            yield subtask, Reading(part, settings, rows=rows)
         else:
             yield subtask, Reading(f"{name} {subtask}".rstrip(), settings, rows=part)
+
+
+def _saved_by_datasets(folder: str) -> Any:
+    """The data set, or {split: data set}, of a folder of HF's `save_to_disk`; None of others."""
+    if not {"dataset_info.json", "dataset_dict.json"} & {*os.listdir(folder)}:
+        return None
+    try:
+        from datasets import load_from_disk
+    except ImportError:
+        raise ConfigError(f"{folder}: expected the package datasets, which wrote it") from None
+    return load_from_disk(folder)
 
 
 def columns_of(path: str, task: TaskConfig) -> tuple[str, ...]:

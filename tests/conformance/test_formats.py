@@ -5,6 +5,7 @@ import random
 import re
 
 import pandas as pd
+import pyarrow as pa
 import pytest
 
 from data_prep.corpus import corpus, readers, text_formats
@@ -145,6 +146,13 @@ def test_other_names_of_formats_are_refused(tmp_path):
             corpus.find_shards([str(tmp_path / "a.txt")], ReadOptions(format=name))
 
 
+def as_arrow_stream(frame, path):
+    """What HF's `save_to_disk` writes."""
+    table = pa.Table.from_pandas(frame)
+    with pa.ipc.new_stream(path, table.schema) as file:
+        file.write_table(table, max_chunksize=2)
+
+
 # {ending of a table: (writes a frame, where a row of another length is named if it can be written)}
 TABLES = {
     ".csv": (lambda frame, path: frame.to_csv(path, index=False), "x,y,z\n", "line 4"),
@@ -154,6 +162,8 @@ TABLES = {
         "line 4",
     ),
     ".parquet": (lambda frame, path: frame.to_parquet(path), None, None),
+    ".feather": (lambda frame, path: frame.to_feather(path), None, None),
+    ".arrow": (as_arrow_stream, None, None),
     **dict.fromkeys(
         (".jsonl", ".json", ".ndjson"),
         (lambda frame, path: frame.to_json(path, orient="records", lines=True), "[1]\n", "line 3"),
@@ -199,3 +209,22 @@ def test_a_table_format(ending, tmp_path):
         path.write_text("".join([*lines[:-1], wrong, lines[-2]]))
         with pytest.raises(DataError, match=rf"malformed_rows 1.*a{ending}, {place}: expected"):
             read_task(str(path), task)
+
+
+def test_a_folder_of_datasets_is_read_as_the_data_set(tmp_path):
+    """With the names of classes; of several splits, one has to be chosen."""
+    import datasets
+
+    names = datasets.ClassLabel(names=["good", "bad"])
+    features = datasets.Features({"text": datasets.Value("string"), "label": names})
+    rows = {"text": ["a", "b", "c"], "label": [1, 0, 1]}
+    split = datasets.Dataset.from_dict(rows, features=features)
+    datasets.DatasetDict({"train": split, "test": split}).save_to_disk(tmp_path)
+    found, _ = read_task(str(tmp_path / "test"), TaskConfig(name="classification"))
+    assert [(x.texts, x.label) for x in found] == [
+        (("a",), "bad"),
+        (("b",), "good"),
+        (("c",), "bad"),
+    ]
+    with pytest.raises(ConfigError, match=r"splits \(train, test\); pass one of them"):
+        read_task(str(tmp_path), TaskConfig(name="classification"))

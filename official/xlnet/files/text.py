@@ -16,11 +16,22 @@ BYTE_ORDER_MARK = codecs.BOM_UTF8
 _HEAD_BYTES = 1024
 _BLOCK_BYTES = 1 << 20
 _MOST_NULS = 0.2  # Share of NUL bytes above which it is not UTF-8: in UTF-16, every second byte.
+# {first bytes: what has them}
 _OTHER_FORMATS = {
-    b"PK\x03\x04": "a ZIP archive or an Excel workbook; unpack it, or save it as CSV in UTF-8",
-    b"PAR1": "a Parquet file",
-    b"%PDF": "a PDF document; extract its text with: pdftotext",
+    rb"PK\x03\x04": "a ZIP archive or an Excel workbook; unpack it, or save it as CSV in UTF-8",
+    rb"PAR1": "a Parquet file",
+    rb"ARROW1|FEA1|\xff{4}.{3}\0": "an Arrow or Feather file",
+    rb"ORC.*\0": "an ORC file; convert it with pandas.read_orc and to_parquet",
+    rb"SQLite format 3\0": "an SQLite database; export a table as CSV",
+    rb"\x80[\2-\5]": "a pickle of Python, which may execute code; save it in another format",
+    rb".{257}ustar": "a tar archive; unpack it with tar -xf",
+    rb"7z\xbc\xaf|Rar!\x1a": "an archive; unpack it",
+    rb"\x93NUMPY|\x89HDF": "a file of arrays",
+    rb"%PDF": "a PDF document; extract its text with: pdftotext",
+    rb"\xd0\xcf\x11\xe0": "an old Word or Excel file; save it as text or CSV in UTF-8",
 }
+# Positions modulo 4 of the NUL bytes of most texts.
+_ENCODINGS = {(1, 3): "UTF-16", (0, 2): "UTF-16", (1, 2, 3): "UTF-32", (0, 1, 2): "UTF-32"}
 
 
 # Control characters but tab and new line; marks that turn the direction of text, break lines or
@@ -90,15 +101,17 @@ def check_is_text(head: bytes, path: str) -> None:
       path: its path, for the message.
 
     Raises:
-      DataError: the file is in UTF-16 or UTF-32, a ZIP archive, an Excel workbook or a Parquet
-        file; the message says how to convert it.
+      DataError: the file is in UTF-16 or UTF-32, or of another format, such as an archive; the
+        message says how to convert it.
     """
     for mark, name in _OTHER_FORMATS.items():
-        require_data(not head.startswith(mark), path, "text in UTF-8", name)
+        require_data(not re.match(mark, head, re.DOTALL), path, "text in UTF-8", name)
     has_mark = head.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE))
     if has_mark or head.count(0) > _MOST_NULS * max(len(head), 1):
-        encoding = "UTF-32" if head.count(0) > len(head) / 2 else "UTF-16"
-        raise DataError(f"{path}: expected UTF-8, got {encoding}; {conversion(encoding, path)}")
+        places = tuple(sorted({place % 4 for place, byte in enumerate(head) if not byte}))
+        encoding = _ENCODINGS.get(places, "UTF-16" if has_mark else "")
+        advice = f"; {conversion(encoding, path)}" if encoding else ""
+        raise DataError(f"{path}: expected UTF-8, got {encoding or 'binary data'}{advice}")
 
 
 def conversion(encoding: str, path: str) -> str:

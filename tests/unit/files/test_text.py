@@ -6,11 +6,22 @@ import json
 import lzma
 import random
 import shutil
+import sqlite3
 import subprocess
+import tarfile
+import zipfile
 
+import numpy as np
+import pandas as pd
+import pyarrow as pa
 import pytest
 import zstandard
 
+from data_prep.corpus.corpus import find_shards
+from data_prep.settings import ReadOptions
+from data_prep.tasks.table_files import read_file
+from official.xlnet.configs.task import TaskConfig
+from official.xlnet.data.reading import Reading
 from official.xlnet.errors import DataError
 from official.xlnet.files.text import open_text, printable
 from tests.helpers.compare import assert_refused
@@ -93,9 +104,53 @@ def test_damage_anywhere_in_a_file_of_several_streams_is_an_error_or_harmless(ki
         ("fine\ncafé\n".encode("latin-1"), r"a, line 2: .* the byte 0xe9 .* iconv -f WINDOWS-1252"),
         (LATIN, r"a, line 3: expected UTF-8, got the byte"),
         ("a\nä".encode()[:-1], r"a, line 2: expected UTF-8, got a file that ends within"),
-        (b"PK\x03\x04more", "ZIP archive or an Excel workbook"),
-        (b"PAR1more", "got a Parquet file"),
     ],
 )
 def test_other_encodings_and_formats_are_refused_with_what_helps(data, message, tmp_path):
     assert_refused(message, read, tmp_path / "a", data)
+
+
+FRAME = pd.DataFrame({"text": ["a", "b"] * 9, "label": [0, 1] * 9})
+
+
+def tar(path, mode):
+    with tarfile.open(path, mode) as file:
+        file.add(__file__, "a.txt")
+
+
+def stream(path):
+    table = pa.Table.from_pandas(FRAME)
+    with pa.ipc.new_stream(path, table.schema) as file:
+        file.write_table(table)
+
+
+def archive(path):
+    with zipfile.ZipFile(path, "w") as file:
+        file.write(__file__, "a.txt")
+
+
+# {what the message says: writers of such files}
+OTHER = {
+    "a ZIP archive": [archive],
+    "a Parquet file": [FRAME.to_parquet],
+    "an Arrow or Feather file": [FRAME.to_feather, stream],
+    "an ORC file": [FRAME.to_orc],
+    "an SQLite database": [lambda path: FRAME.to_sql("rows", sqlite3.connect(path))],
+    "a pickle of Python": [FRAME.to_pickle],
+    "a tar archive": [lambda path: tar(path, "w"), lambda path: tar(path, "w:gz")],
+    "a file of arrays": [lambda path: np.save(path.open("wb"), np.ones(9))],
+    "binary data": [lambda path: path.write_bytes(bytes(range(20)) * 3 + bytes(99))],
+}
+
+
+@pytest.mark.parametrize("kind", OTHER)
+@pytest.mark.parametrize("name", ["a.txt", "a.tsv", "a", "a.json"])
+def test_files_of_other_formats_are_named_wherever_text_is_read(kind, name, tmp_path):
+    path = tmp_path / name
+    for write in OTHER[kind]:
+        write(path)
+        expected = f"{path}: expected .*, got {kind}"
+        assert_refused(expected, lambda: open_text(str(path)).__enter__())
+        assert_refused(expected, lambda: [*read_file(Reading(str(path), TaskConfig()))])
+        assert_refused(expected, find_shards, [str(path)], ReadOptions())
+        path.unlink()
