@@ -194,7 +194,7 @@ def test_a_key_of_an_extension(directory):
     assert XLNetConfig.load(str(directory)).model.kernel_size == 3
     for wrong, message in (
         ("kernel_size=100", r"model\.kernel_size: expected in \[1, 99\], got 100"),
-        ("kernel_size=wide", "kernel_size: expected int, got 'wide'"),
+        ("kernel_size=wide", "kernel_size: expected an integer, got 'wide'"),
         ("kernel_sise=2", "did you mean 'kernel_size'"),
         ("mem_len=2", r"model\.mem_len: expected 0 with convolutions, got 2"),
     ):

@@ -6,17 +6,14 @@ import contextlib
 import dataclasses
 import functools
 import inspect
-import types
 import typing
 from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any, ClassVar
 
-from official.xlnet.configs.registry import SETTINGS, Registry
-from official.xlnet.configs.validation import FINITE, Allowed, Range, check_values, require
+from official.xlnet.configs.registry import SETTINGS
+from official.xlnet.configs.validation import FINITE, require
 from official.xlnet.errors import ConfigError, did_you_mean, require_config
-from official.xlnet.files.schema import plain, shown
-
-_MOST = 10**100  # Larger integers are for no key, and Python may not write them in a message.
+from official.xlnet.files.schema import conform, plain, shown, without_rules
 
 
 @dataclasses.dataclass
@@ -32,8 +29,6 @@ class Section:
     """
 
     section: ClassVar[str]
-    # {key: its range, the words that it may be, or the registry of its names}
-    allowed: ClassVar[Mapping[str, Allowed]] = {}
     # {key: (another key, values of that one with which nothing reads the first)}
     unread_with: ClassVar[Mapping[str, tuple[str, tuple[str, ...]]]] = {}
 
@@ -53,14 +48,21 @@ class Section:
 
     def check(self) -> None:
         """Raises `ConfigError` if a value is out of range or values are incompatible."""
-        for part in type(self).__mro__:
-            check_values(self.section, self, vars(part).get("allowed", {}))
-        for key, value in self.as_dict().items():  # Keys without a range, too.
-            values = value if isinstance(value, tuple) else (value,)
+        self.check_ranges(*self.as_dict())
+
+    def check_ranges(self, *keys: str) -> None:
+        """Raises `ConfigError` if a value is out of range; the default of a key never is."""
+        kind: Any = type(self)
+        for key in keys:
+            value, where = getattr(self, key), f"{self.section}.{key}"
+            if value is None or value == getattr(kind, key):
+                continue
+            for rule in _kinds(kind)[key][1]:
+                rule.check(value, where)
+            values = value if isinstance(value, tuple) else (value,)  # Without a rule, too.
             are_finite = all(FINITE.holds(x) for x in values if isinstance(x, float))
-            require(are_finite, f"{self.section}.{key}", "finite numbers", value)
-            is_given = value != "" or getattr(type(self), key) == ""
-            require(is_given, f"{self.section}.{key}", "a text that is not empty", value)
+            require(are_finite, where, "finite numbers", value)
+            require(value != "", where, "a text that is not empty", value)
 
     def require_read(self, keys: Collection[str]) -> None:
         """Raises `ConfigError` if a key has another value than its default, and nothing reads it.
@@ -118,7 +120,7 @@ class Section:
             owner = section if key in kept else self.settings_with(key)
             if owner is None:
                 raise ConfigError(f"{source}unknown key {where!r}{nearest(key, self.known_keys())}")
-            value = _decoded(value, _types(owner)[key], f"{source}{where}")
+            value = _decoded(value, _kinds(owner)[key][0], f"{source}{where}")
             if owner is section or value != getattr(owner, key) or key in found:
                 found[key] = value  # Old files have the keys of all extensions.
         return section(**found)
@@ -151,7 +153,7 @@ class Section:
                 f"{self.section}.{key}: a value of another task or extension is set by "
                 f"config.set('{self.section}.{key}={value}')"
             )
-        value = _decoded(value, _types(own)[key], f"{self.section}.{key}")
+        value = _decoded(value, _kinds(own)[key][0], f"{self.section}.{key}")
         object.__setattr__(self, key, value)
 
 
@@ -161,8 +163,8 @@ def register_settings(
     """Decorator that registers the keys of an extension in a section of the configuration.
 
     It takes a subclass of the section's class, e.g. `ModelConfig`, whose annotated attributes are
-    the keys with their defaults; it becomes a dataclass. `allowed` has the range of each key;
-    without, any finite number and any text that is not empty are allowed.
+    the keys with their defaults; it becomes a dataclass. The range of a key stands in its type, as
+    a `Range` or `OneOf`; without, any finite number and any text that is not empty are allowed.
     Methods of the section that it overrides, such as `check` and `num_parameters`, apply once one
     of its names is chosen or one of its keys is set.
 
@@ -171,14 +173,13 @@ def register_settings(
       **names: names of the extension by the key that chooses them, e.g. `network=("mine",)`.
 
     Raises:
-      ConfigError: the class is not of the section, a key or a name is already registered, or
-        `allowed` or `unread_with` names a key that the class does not have.
+      ConfigError: the class is not of the section, a key or a name is already registered,
+        `unread_with` names a key that the class does not have, or it has the former `allowed`.
 
     Example:
       >>> @register_settings("model", network=["mine"])
       ... class MyModelConfig(ModelConfig):
-      ...     window: int = 3
-      ...     allowed = {"window": Range(1, 9)}
+      ...     window: Annotated[int, Range(1, 9)] = 3
     """
 
     def add(settings: type[Section]) -> type[Section]:
@@ -197,15 +198,14 @@ def register_settings(
 
 def _check_keys(settings: Any, choices: Collection[str]) -> None:
     """Raises `ConfigError` unless all keys that a class of settings mentions are keys of it."""
-    allowed, unread_with = (vars(settings).get(name, {}) for name in ("allowed", "unread_with"))
+    unread_with = vars(settings).get("unread_with", {})
     keys = [field.name for field in dataclasses.fields(settings)]
-    for key in [*choices, *allowed, *unread_with, *(other for other, _ in unread_with.values())]:
+    for key in [*choices, *unread_with, *(other for other, _ in unread_with.values())]:
         expected, got = "a key of the class or its section", f"{key!r}{did_you_mean(key, keys)}"
         require_config(key in keys, settings.__qualname__, expected, got)
-    for key, rule in allowed.items():
-        is_rule = isinstance(rule, Range | tuple | Registry)
-        expected = "a Range, a tuple of words or a Registry"
-        require_config(is_rule, f"{settings.__qualname__}.allowed: {key}", expected, shown(rule))
+    expected = "a range in the type of its key, e.g. size: Annotated[int, Range(1, 9)] = 3"
+    has_table = "allowed" in vars(settings)
+    require_config(not has_table, settings.__qualname__, expected, "a table `allowed`")
 
 
 @functools.cache
@@ -219,48 +219,25 @@ def _joined(settings: Any, section: Any) -> Any:
 
 
 @functools.cache
-def _types(section: Any) -> dict[str, Any]:
-    return typing.get_type_hints(section)
+def _kinds(section: Any) -> dict[str, tuple[Any, tuple[Any, ...]]]:
+    """{key: its type, and its rules} of a class."""
+    hints = typing.get_type_hints(section, include_extras=True)
+    return {key: without_rules(hints[key]) for key in section.__dataclass_fields__}
 
 
 def _decoded(value: Any, kind: Any, where: str) -> Any:
-    """A value of YAML, JSON or Python as one of a type: a list as a tuple, `1e-4` as a number."""
-    if isinstance(kind, types.UnionType):
-        if value is None:  # What may be left open.
-            return None
-        kind = typing.get_args(kind)[0]
+    """A value as one of a type; YAML has `1e-4` as a string, and numbers for names of classes."""
     value = plain(value)
-    expected = typing.get_origin(kind) or kind
-    if expected is float and isinstance(value, int | str) and not isinstance(value, bool):
-        with contextlib.suppress(ValueError, OverflowError):
-            value = float(value)  # YAML parses 1e-4 as a string.
-    if expected is tuple and isinstance(value, list):
-        value = _items(value, float in typing.get_args(kind), where)
-    require_config(type(value) is expected, where, expected.__name__, shown(value))
-    require_config(
-        expected is not int or abs(value) <= _MOST,
-        where,
-        "an integer of a few digits",
-        shown(value),
-    )
-    return value
-
-
-def _items(values: list[Any], are_numbers: bool, where: str) -> tuple[float | str, ...]:
-    """The values of a list as numbers or as strings."""
-    allowed, has_bool = int | float if are_numbers else str | int | float, bool in map(type, values)
-    sizes = [abs(value) for value in values if isinstance(value, int)]
-    if (
-        has_bool
-        or max(sizes, default=0) >= 2**63
-        or not all(isinstance(x, allowed) for x in values)
-    ):
-        advice = "YAML reads yes, no, on and off as true and false: write them in quotes"
-        raise ConfigError(
-            f"{where}: expected a list of {'numbers' if are_numbers else 'strings'}, got "
-            f"{shown(values)}{f'; {advice}' if has_bool and not are_numbers else ''}"
-        )
-    return tuple(map(float if are_numbers else str, values))
+    if isinstance(value, str) and float in (kind, *typing.get_args(kind)):
+        with contextlib.suppress(ValueError):
+            value = float(value)
+    if kind == tuple[str, ...] and isinstance(value, list | tuple):
+        strange = [x for x in value if type(x) is bool or (isinstance(x, int) and abs(x) >= 2**63)]
+        advice = "; YAML reads yes, no, on and off as true and false: write them in quotes"
+        got = f"{shown(value)}{advice if bool in map(type, strange) else ''}"
+        require_config(not strange, where, "a list of strings", got)
+        value = [str(x) if isinstance(x, int | float) else x for x in value]
+    return conform(value, kind, where, ConfigError)
 
 
 def nearest(key: str, known: Collection[str]) -> str:

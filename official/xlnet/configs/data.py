@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from typing import Any
+from typing import Annotated, Any
 
 from official.xlnet.configs.base import Section
 from official.xlnet.configs.validation import (
@@ -14,6 +14,7 @@ from official.xlnet.configs.validation import (
     Range,
     require,
 )
+from official.xlnet.files.schema import OneOf
 
 # Settings that the ids of a text depend on, apart from the vocabulary.
 TEXT_SETTINGS = ("lowercase", "keep_accents")
@@ -43,33 +44,21 @@ class DataConfig(Section):
     """
 
     section = "data"
-    allowed = {
-        "seq_len": COUNT,
-        "reuse_len": COUNT_OR_NONE,
-        "num_predict": COUNT,
-        "target_ratio": Range(1),
-        "target_unit": ("word", "token"),
-        "max_span": COUNT_OR_NONE,
-        "num_lanes": Range(1, 99_999),  # Names of files have so many digits.
-        "heldout_fraction": RATE,
-        "max_unknown": SHARE,
-        "seed": Range(-(2**63), 2**63 - 1),
-    }
 
-    seq_len: int = 512
-    reuse_len: int = 256
-    num_predict: int = 85
-    target_ratio: float = 6.0
-    target_unit: str = "word"
-    max_span: int = 5
+    seq_len: Annotated[int, COUNT] = 512
+    reuse_len: Annotated[int, COUNT_OR_NONE] = 256
+    num_predict: Annotated[int, COUNT] = 85
+    target_ratio: Annotated[float, Range(1)] = 6.0
+    target_unit: Annotated[str, OneOf(("word", "token"))] = "word"
+    max_span: Annotated[int, COUNT_OR_NONE] = 5
     phrases: tuple[str, ...] = ()
-    num_lanes: int = 16
+    num_lanes: Annotated[int, Range(1, 99_999)] = 16
     bidirectional: bool = True
-    heldout_fraction: float = 0.05
+    heldout_fraction: Annotated[float, RATE] = 0.05
     lowercase: bool = False
     keep_accents: bool = False
-    max_unknown: float = 0.2
-    seed: int = 0
+    max_unknown: Annotated[float, SHARE] = 0.2
+    seed: Annotated[int, Range(-(2**63), 2**63 - 1)] = 0
 
     def check(self) -> None:
         """Raises `ConfigError` if a value is out of range or values are incompatible."""

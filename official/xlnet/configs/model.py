@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+from typing import Annotated
 
 from absl import logging
 
@@ -13,9 +14,9 @@ from official.xlnet.configs.validation import (
     COUNT_OR_NONE,
     RATE,
     Range,
-    check_values,
     require,
 )
+from official.xlnet.files.schema import OneOf
 
 _NUM_SPECIAL = 9  # Equals `tokenization.special_tokens.NUM_SPECIAL`.
 
@@ -57,47 +58,27 @@ class ModelConfig(Section):
     """
 
     section = "model"
-    allowed = {
-        "network": NETWORKS,
-        "vocab_size": COUNT_OR_NONE,
-        "embedding_rows": COUNT_OR_NONE,
-        "num_layers": Range(1, 1000),
-        "depth": DEPTHS,
-        "d_model": COUNT,
-        "num_heads": COUNT,
-        "d_inner": COUNT,
-        "activation": ("gelu", "gelu_exact", "relu"),
-        "attention_type": ("bi", "uni"),
-        "clamp_len": COUNT_OR_NONE,
-        "mem_len": COUNT_OR_NONE,
-        "dropout": RATE,
-        "activation_dropout": RATE,
-        "dropatt": RATE,
-        "init_std": Range(0, 100),
-        "attention_init": ATTENTION_INITS,
-        "recompute": ("none", "attention", "block"),
-    }
 
-    network: str = "xlnet"
-    vocab_size: int = 0
-    embedding_rows: int = 0
-    num_layers: int = 12
-    depth: str = "stacked"
-    d_model: int = 768
-    num_heads: int = 12
-    d_inner: int = 3072
-    activation: str = "gelu"
+    network: Annotated[str, NETWORKS] = "xlnet"
+    vocab_size: Annotated[int, COUNT_OR_NONE] = 0
+    embedding_rows: Annotated[int, COUNT_OR_NONE] = 0
+    num_layers: Annotated[int, Range(1, 1000)] = 12
+    depth: Annotated[str, DEPTHS] = "stacked"
+    d_model: Annotated[int, COUNT] = 768
+    num_heads: Annotated[int, COUNT] = 12
+    d_inner: Annotated[int, COUNT] = 3072
+    activation: Annotated[str, OneOf(("gelu", "gelu_exact", "relu"))] = "gelu"
     untie_r: bool = True
-    attention_type: str = "bi"
+    attention_type: Annotated[str, OneOf(("bi", "uni"))] = "bi"
     segments: bool = True
-    clamp_len: int = 0
-    mem_len: int = 384
-    dropout: float = 0.1
-    activation_dropout: float | None = None
-    dropatt: float = 0.1
-    init_std: float = 0.02
-    attention_init: str = "normal"
-    recompute: str = "none"
+    clamp_len: Annotated[int, COUNT_OR_NONE] = 0
+    mem_len: Annotated[int, COUNT_OR_NONE] = 384
+    dropout: Annotated[float, RATE] = 0.1
+    activation_dropout: Annotated[float | None, RATE] = None
+    dropatt: Annotated[float, RATE] = 0.1
+    init_std: Annotated[float, Range(0, 100)] = 0.02
+    attention_init: Annotated[str, ATTENTION_INITS] = "normal"
+    recompute: Annotated[str, OneOf(("none", "attention", "block"))] = "none"
 
     @property
     def d_head(self) -> int:
@@ -127,8 +108,7 @@ class ModelConfig(Section):
           >>> model.vocab_size, model.embedding_rows
           (4000, 4096)
         """
-        sizes = {key: ModelConfig.allowed[key] for key in ("vocab_size", "embedding_rows")}
-        check_values("model", self, sizes)
+        self.check_ranges("vocab_size", "embedding_rows")
         rows = self.num_embeddings
         if 0 < self.vocab_size < self.embedding_rows:
             holds, expected = self.vocab_size == num_pieces, f"{num_pieces}"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import Annotated, Any, NamedTuple
 
 from official.xlnet.configs.base import Section
 from official.xlnet.configs.registry import AUXILIARY, INPUT_FORMATS, OBJECTIVES
@@ -51,22 +51,16 @@ class ObjectiveConfig(Section):
     """
 
     section = "objective"
-    allowed = {
-        "target_draws": COUNT_OR_NONE,
-        "mask_share": SHARE,
-        "random_share": SHARE,
-        "input_format": INPUT_FORMATS,
-    }
     unread_with = {
         "mask_share": ("kind", ("permutation", "causal")),
         "random_share": ("kind", ("permutation", "causal")),
     }
 
     kind: str = "permutation"
-    target_draws: int = 0
-    mask_share: float = 0.8
-    random_share: float = 0.1
-    input_format: str = "pairs"
+    target_draws: Annotated[int, COUNT_OR_NONE] = 0
+    mask_share: Annotated[float, SHARE] = 0.8
+    random_share: Annotated[float, SHARE] = 0.1
+    input_format: Annotated[str, INPUT_FORMATS] = "pairs"
     auxiliary: tuple[str, ...] = ()
     auxiliary_steps: tuple[str, ...] = ()
     auxiliary_weights: tuple[str, ...] = ()
@@ -120,6 +114,6 @@ class ObjectiveConfig(Section):
         A fine-tuned model keeps the name of its objective, whose module it does not need.
         """
         if not config.task.name:
-            OBJECTIVES.require(self.kind)
+            OBJECTIVES.check(self.kind)
             for stage in self.stages():
-                AUXILIARY.require(stage.name)
+                AUXILIARY.check(stage.name)

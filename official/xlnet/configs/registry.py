@@ -65,11 +65,11 @@ class Registry(dict[str, T]):
         """Returns the names that are known, whether or not their module is imported."""
         return list(dict.fromkeys([*self.modules, *self]))
 
-    def require(self, name: str) -> None:
-        """Raises `ConfigError` unless a name is known."""
+    def check(self, name: str, where: str = "") -> None:
+        """Rule of a key, see `files.schema`: raises `ConfigError` unless a name is known."""
         require_config(
             name in self.names(),
-            self.key,
+            where or self.key,
             f"one of {', '.join(self.names())}",
             f"{name!r}; names registered by an extension require importing its module "
             f"(--import=MODULE){did_you_mean(name, self.names())}",
@@ -81,7 +81,7 @@ class Registry(dict[str, T]):
             importlib.import_module(f"official.xlnet.{self.modules[name]}")
 
     def __missing__(self, name: str) -> T:
-        self.require(name)
+        self.check(name)
         self.load(name)
         return dict(self)[name]
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Iterator, Sequence
-from typing import Any, ClassVar
+from typing import Annotated, Any, ClassVar
 
 from official.xlnet.configs.base import Section
 from official.xlnet.configs.registry import SETTINGS, TASKS
@@ -15,6 +15,7 @@ from official.xlnet.configs.validation import (
     require,
 )
 from official.xlnet.errors import ArgumentTypeError, ConfigError, DataError, require_data
+from official.xlnet.files.schema import OneOf
 
 
 @dataclasses.dataclass
@@ -52,42 +53,27 @@ class TaskConfig(Section):
     """
 
     section = "task"
-    allowed = {
-        "name": TASKS,
-        "label_type": ("str", "int", "float", "bool"),
-        "max_length": COUNT,
-        "truncation_side": ("right", "left"),
-        "num_buckets": COUNT,
-        "summary": ("last", "first", "mean", "attn"),
-        "patience": COUNT_OR_NONE,
-        "epochs": NOT_NEGATIVE,
-        "long_texts": ("truncate", "windows", "memory"),
-        "window_stride": COUNT,
-        "max_windows": COUNT,
-        "pooling": ("mean", "max"),
-        "pooled_segments": ("all", "last"),
-    }
 
-    name: str = ""
+    name: Annotated[str, TASKS] = ""
     labels: tuple[str, ...] = ()
     columns: tuple[str, ...] = ()
     text_columns: tuple[str, ...] = ()
     label_column: str = "label"
-    label_type: str = "str"
+    label_type: Annotated[str, OneOf(("str", "int", "float", "bool"))] = "str"
     group_column: str = ""
-    max_length: int = 128
-    truncation_side: str = "right"
-    num_buckets: int = 3
-    summary: str = "last"
+    max_length: Annotated[int, COUNT] = 128
+    truncation_side: Annotated[str, OneOf(("right", "left"))] = "right"
+    num_buckets: Annotated[int, COUNT] = 3
+    summary: Annotated[str, OneOf(("last", "first", "mean", "attn"))] = "last"
     metric: str = ""
-    patience: int = 0
-    epochs: float = 0.0
+    patience: Annotated[int, COUNT_OR_NONE] = 0
+    epochs: Annotated[float, NOT_NEGATIVE] = 0.0
     freeze_encoder: bool = False
-    long_texts: str = "truncate"
-    window_stride: int = 64
-    max_windows: int = 4
-    pooling: str = "mean"
-    pooled_segments: str = "last"
+    long_texts: Annotated[str, OneOf(("truncate", "windows", "memory"))] = "truncate"
+    window_stride: Annotated[int, COUNT] = 64
+    max_windows: Annotated[int, COUNT] = 4
+    pooling: Annotated[str, OneOf(("mean", "max"))] = "mean"
+    pooled_segments: Annotated[str, OneOf(("all", "last"))] = "last"
 
     # Keys that a resumed run may change, and those that follow from the data where not given.
     may_change: ClassVar[tuple[str, ...]] = ("patience", "label_type")

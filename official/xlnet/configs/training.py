@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import math
+from typing import Annotated
 
 from official.xlnet.configs.base import Section
 from official.xlnet.configs.choices import PRODUCTS
@@ -18,6 +19,7 @@ from official.xlnet.configs.validation import (
     Range,
     require,
 )
+from official.xlnet.files.schema import OneOf
 
 
 @dataclasses.dataclass
@@ -79,36 +81,6 @@ class TrainingConfig(Section):
     """
 
     section = "training"
-    allowed = {
-        "batch_size": COUNT,
-        "num_steps": COUNT,
-        "learning_rate": POSITIVE,
-        "warmup_steps": COUNT_OR_NONE,
-        "end_learning_rate": NOT_NEGATIVE,
-        "decay_power": NOT_NEGATIVE,
-        "schedule": SCHEDULES,
-        "cooldown_share": Range(0, 1, open_low=True),
-        "cooldown": ("linear", "sqrt"),
-        "optimizer": OPTIMIZERS,
-        "weight_decay": NOT_NEGATIVE,
-        "adam_beta_1": RATE,
-        "adam_beta_2": RATE,
-        "adam_epsilon": POSITIVE,
-        "muon_scale": POSITIVE,
-        "clip_norm": NOT_NEGATIVE,
-        "layer_decay": Range(0, 1, open_low=True),
-        "freeze_layers": Range(0, 1000),
-        "accumulate_steps": COUNT,
-        "parallel_slices": COUNT_OR_NONE,
-        "precision": ("float32", "mixed_bfloat16", "mixed_float16"),
-        "products": PRODUCTS,
-        "steps_per_execution": COUNT,
-        "checkpoint_steps": COUNT,
-        "keep_checkpoints": COUNT,
-        "evaluation_steps": COUNT_OR_NONE,
-        "on_bad_step": ("stop", "skip"),
-        "seed": SEED,
-    }
     unread_with = {
         "muon_scale": ("optimizer", ("adamw", "lamb")),
         "decay_power": ("schedule", ("cosine", "constant_with_cooldown")),
@@ -116,40 +88,40 @@ class TrainingConfig(Section):
         "cooldown": ("schedule", ("polynomial", "cosine")),
     }
 
-    batch_size: int = 16
-    num_steps: int = 10000
-    learning_rate: float = 1e-4
-    warmup_steps: int = 1000
-    end_learning_rate: float = 0.0
-    schedule: str = "polynomial"
-    decay_power: float = 1.0
-    cooldown_share: float = 0.2
-    cooldown: str = "linear"
-    optimizer: str = "adamw"
-    weight_decay: float = 0.01
-    adam_beta_1: float = 0.9
-    adam_beta_2: float = 0.999
-    adam_epsilon: float = 1e-6
-    muon_scale: float = 0.2
-    clip_norm: float = 1.0
-    layer_decay: float = 1.0
+    batch_size: Annotated[int, COUNT] = 16
+    num_steps: Annotated[int, COUNT] = 10000
+    learning_rate: Annotated[float, POSITIVE] = 1e-4
+    warmup_steps: Annotated[int, COUNT_OR_NONE] = 1000
+    end_learning_rate: Annotated[float, NOT_NEGATIVE] = 0.0
+    schedule: Annotated[str, SCHEDULES] = "polynomial"
+    decay_power: Annotated[float, NOT_NEGATIVE] = 1.0
+    cooldown_share: Annotated[float, Range(0, 1, open_low=True)] = 0.2
+    cooldown: Annotated[str, OneOf(("linear", "sqrt"))] = "linear"
+    optimizer: Annotated[str, OPTIMIZERS] = "adamw"
+    weight_decay: Annotated[float, NOT_NEGATIVE] = 0.01
+    adam_beta_1: Annotated[float, RATE] = 0.9
+    adam_beta_2: Annotated[float, RATE] = 0.999
+    adam_epsilon: Annotated[float, POSITIVE] = 1e-6
+    muon_scale: Annotated[float, POSITIVE] = 0.2
+    clip_norm: Annotated[float, NOT_NEGATIVE] = 1.0
+    layer_decay: Annotated[float, Range(0, 1, open_low=True)] = 1.0
     decay_embedding: bool = True
     freeze_embeddings: bool = False
-    freeze_layers: int = 0
+    freeze_layers: Annotated[int, Range(0, 1000)] = 0
     freeze_network: bool = False
-    accumulate_steps: int = 1
-    parallel_slices: int = 1
+    accumulate_steps: Annotated[int, COUNT] = 1
+    parallel_slices: Annotated[int, COUNT_OR_NONE] = 1
     release_memory: bool = False
-    precision: str = "float32"
-    products: str = "float32"
+    precision: Annotated[str, OneOf(("float32", "mixed_bfloat16", "mixed_float16"))] = "float32"
+    products: Annotated[str, OneOf(PRODUCTS)] = "float32"
     jit_compile: bool | None = None
-    steps_per_execution: int = 1
-    checkpoint_steps: int = 500
-    keep_checkpoints: int = 2
-    evaluation_steps: int = 0
-    on_bad_step: str = "stop"
+    steps_per_execution: Annotated[int, COUNT] = 1
+    checkpoint_steps: Annotated[int, COUNT] = 500
+    keep_checkpoints: Annotated[int, COUNT] = 2
+    evaluation_steps: Annotated[int, COUNT_OR_NONE] = 0
+    on_bad_step: Annotated[str, OneOf(("stop", "skip"))] = "stop"
     json_log: bool = False
-    seed: int = 0
+    seed: Annotated[int, SEED] = 0
 
     @property
     def num_slices(self) -> int:

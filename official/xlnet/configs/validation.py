@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import numbers
-from collections.abc import Mapping
+from collections.abc import Iterable
 from typing import Any
 
-from official.xlnet.configs.registry import Registry
-from official.xlnet.errors import ArgumentTypeError, ConfigError, did_you_mean
-from official.xlnet.files.schema import Range, shown
+from official.xlnet.errors import ArgumentTypeError, ConfigError
+from official.xlnet.files.schema import OneOf, Range, shown
 
 _MOST_SHOWN = 1000  # Characters of a value in a message.
 
@@ -22,30 +21,6 @@ RATE = Range(0, 1, open_high=True)
 COUNT = Range(1, 2**31 - 1)
 COUNT_OR_NONE = Range(0, 2**31 - 1)
 SEED = Range(0, 2**32 - 1)
-
-Allowed = Range | tuple[str, ...] | Registry
-
-
-def check_values(section: str, values: Any, allowed: Mapping[str, Allowed]) -> None:
-    """Raises `ConfigError` unless every value of a section is one that its key may have.
-
-    The default of a key, e.g. an empty name, is always allowed.
-
-    Args:
-      section: name of the section, for the message.
-      values: the section.
-      allowed: {key: its range, the words that it may be, or the registry of its names}.
-    """
-    for key, expected in allowed.items():
-        value = getattr(values, key)
-        if value is None or value == getattr(type(values), key):
-            continue
-        if isinstance(expected, tuple):
-            require_one_of(f"{section}.{key}", value, expected)
-        elif isinstance(expected, Registry):
-            expected.require(value)
-        else:
-            require(expected.holds(value), f"{section}.{key}", str(expected), value)
 
 
 def require(condition: bool, key: str, expected: str, got: Any) -> None:
@@ -83,12 +58,9 @@ def require_number(name: str, value: Any, allowed: Range, kind: type = numbers.I
     allowed.check(value, name)
 
 
-def require_one_of(key: str, value: Any, allowed: tuple[str, ...]) -> None:
+def require_one_of(key: str, value: Any, allowed: Iterable[str]) -> None:
     """Raises `ConfigError` unless `value` is one of `allowed`; suggests the nearest one."""
-    # An array is not compared: the result would be an array.
-    if not (isinstance(value, str) and value in allowed):
-        got = f"{shown(value, _MOST_SHOWN)}{did_you_mean(str(value), allowed)}"
-        raise ConfigError(f"{key}: expected one of {', '.join(allowed)}, got {got}")
+    OneOf(tuple(allowed)).check(value, key)
 
 
 def require_type(name: str, value: Any, expected: Any) -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Annotated
+
 from official.xlnet.configs.base import register_settings
 from official.xlnet.configs.experiment import XLNetConfig
 from official.xlnet.configs.model import ModelConfig
@@ -31,7 +33,6 @@ class BertModelConfig(ModelConfig):
       num_segments: for `bert`, number of learned segment embeddings; larger ids have the last one.
     """
 
-    allowed = {"max_positions": COUNT, "num_segments": COUNT}
     unread_with = {
         "max_positions": ("network", ("xlnet",)),
         "num_segments": ("network", ("xlnet", "gpt", "gpt2")),
@@ -39,8 +40,8 @@ class BertModelConfig(ModelConfig):
         "attention_init": ("network", _NETWORKS),
     }
 
-    max_positions: int = 512
-    num_segments: int = 3
+    max_positions: Annotated[int, COUNT] = 512
+    num_segments: Annotated[int, COUNT] = 3
 
     @property
     def _is_chosen(self) -> bool:
@@ -119,7 +120,6 @@ class UniversalModelConfig(ModelConfig):
         cost), with `depth: adaptive`.
     """
 
-    allowed = {"halting_threshold": Range(0, 1), "ponder_weight": Range(0, 1000)}
     unread_with = {
         "step_encoding": ("depth", ("stacked",)),
         "halting_threshold": ("depth", ("stacked", "shared")),
@@ -127,8 +127,8 @@ class UniversalModelConfig(ModelConfig):
     }
 
     step_encoding: bool = True
-    halting_threshold: float = 0.99
-    ponder_weight: float = 0.01
+    halting_threshold: Annotated[float, Range(0, 1)] = 0.99
+    ponder_weight: Annotated[float, Range(0, 1000)] = 0.01
 
     def depth_parameters(self, block: int) -> int:
         """As in `ModelConfig`, of one block, and D + 1 of halting."""
@@ -210,13 +210,12 @@ class StochasticAnswerConfig(AnswerModuleConfig):
       answer_dropout: probability that a step of `san` does not count, in training.
     """
 
-    allowed = {"answer_steps": Range(1, 100), "answer_dropout": RATE}
-    unread_with = dict.fromkeys(allowed, ("answer_module", ("summary",)))
+    unread_with = dict.fromkeys(("answer_steps", "answer_dropout"), ("answer_module", ("summary",)))
 
     of_head = (*AnswerModuleConfig.of_head, "answer_steps")
 
-    answer_steps: int = 5
-    answer_dropout: float = 0.1
+    answer_steps: Annotated[int, Range(1, 100)] = 5
+    answer_dropout: Annotated[float, RATE] = 0.1
 
     def check_examples(self, examples):
         super().check_examples(examples)
@@ -238,9 +237,7 @@ class LanguageModelLossConfig(TaskConfig):
         times the language-model loss of the text from left to right; 0: none.
     """
 
-    allowed = {"lm_weight": NOT_NEGATIVE}
-
-    lm_weight: float = 0.0
+    lm_weight: Annotated[float, NOT_NEGATIVE] = 0.0
 
     def auxiliary_losses(self) -> dict[str, float]:
         own = {"language_model": self.lm_weight} if self.lm_weight else {}

@@ -18,7 +18,7 @@ import types
 import typing
 from typing import Annotated, Any, Literal, TypeVar
 
-from official.xlnet.errors import ConfigError, DataError
+from official.xlnet.errors import ConfigError, DataError, did_you_mean
 
 _FLOAT32_MAX = 3.4e38
 _NUMBERS: dict[Any, Any] = {int: numbers.Integral, float: numbers.Real}
@@ -80,23 +80,24 @@ class OneOf:
 
     def check(self, value: str, where: str) -> None:
         """Raises `ConfigError` unless a value is one of the words."""
-        if value not in self.words:
-            expected = ", ".join(self.words)
-            raise ConfigError(f"{where}: expected one of {expected}, got {shown(value)}")
+        if not isinstance(value, str) or value not in self.words:  # Arrays are not compared.
+            got = f"{shown(value)}{did_you_mean(str(value), self.words)}"
+            raise ConfigError(f"{where}: expected one of {', '.join(self.words)}, got {got}")
 
 
 def conform(value: Any, kind: Any, where: str, error: type[Exception] = DataError) -> Any:
     """Returns a value in the form of a type.
 
-    Scalars of NumPy become those of Python, iterables lists, integers floats where a float is
-    expected, and objects of JSON the dataclasses that are expected.
+    Scalars of NumPy become those of Python, iterables lists or, where these are expected, tuples,
+    integers floats, and objects of JSON the dataclasses that are expected.
 
     Args:
       value: a value of JSON or YAML, or an argument.
       kind: the type.
       where: what the value is, e.g. a path, for error messages.
       error: class of the error for a value of another type. A `TypeError`, for arguments, names
-        the type of the value; integers have at most 64 bits then.
+        the type of the value; integers have at most 64 bits then. With `ConfigError`, for
+        settings, NaN is a number, which the range of a key refuses.
 
     Raises:
       DataError: a value is of another type, or an object lacks a key or has one too many.
@@ -107,16 +108,16 @@ def conform(value: Any, kind: Any, where: str, error: type[Exception] = DataErro
       {'a': 3.0}
     """
     value = plain(value)
-    for option in options(kind, value):
+    for option in options(kind, value, takes_nan=error is ConfigError):
         return _conformed(value, option, where, error)
     expected = " or ".join(map(_words, parts_of_union(kind)))
     name = f"{type(value).__name__} " if issubclass(error, TypeError) else ""
     raise error(f"{where}: expected {expected}, got {name}{shown(value)}")
 
 
-def options(kind: Any, value: Any) -> list[Any]:
+def options(kind: Any, value: Any, takes_nan: bool = False) -> list[Any]:
     """The types of a union, or a type itself, that a value is of; items are not looked at."""
-    return [option for option in parts_of_union(kind) if _fits(value, option)]
+    return [option for option in parts_of_union(kind) if _fits(value, option, takes_nan)]
 
 
 def parts_of_union(kind: Any) -> tuple[Any, ...]:
@@ -125,7 +126,7 @@ def parts_of_union(kind: Any) -> tuple[Any, ...]:
     return typing.get_args(kind) if is_union else (kind,)
 
 
-def _fits(value: Any, kind: Any) -> bool:
+def _fits(value: Any, kind: Any, takes_nan: bool) -> bool:
     kind, rules = without_rules(kind)
     origin, parts = typing.get_origin(kind) or kind, typing.get_args(kind)
     if origin in (Any, Literal) or isinstance(origin, TypeVar):
@@ -141,7 +142,8 @@ def _fits(value: Any, kind: Any) -> bool:
     if origin in _MAPPINGS:
         return isinstance(value, dict)
     if origin in _NUMBERS:
-        return isinstance(value, _NUMBERS[origin]) and type(value) is not bool and value == value
+        is_number = isinstance(value, _NUMBERS[origin]) and type(value) is not bool
+        return is_number and (takes_nan or value == value)
     if dataclasses.is_dataclass(origin) and isinstance(value, dict):
         return True
     if any(getattr(rule, "takes_paths", False) for rule in rules):
@@ -155,14 +157,16 @@ def _conformed(value: Any, kind: Any, where: str, error: type[Exception]) -> Any
     if dataclasses.is_dataclass(kind) and isinstance(value, dict):
         return _object(value, typing.cast(type, kind), where)
     if origin in _LISTS and parts not in ((), (Any,)):
-        value = [conform(x, parts[0], f"{where}[{n}]", error) for n, x in enumerate(value)]
+        items = (conform(x, parts[0], f"{where}[{n}]", error) for n, x in enumerate(value))
+        value = tuple(items) if origin is tuple else list(items)
     elif origin in _MAPPINGS and parts:
         value = {
             conform(key, parts[0], where, error): conform(x, parts[1], f"{where}: {key}", error)
             for key, x in value.items()
         }
     elif origin in _NUMBERS:
-        if isinstance(value, int) and abs(value) >= 2**63 and issubclass(error, TypeError):
+        most = 2**63 if issubclass(error, TypeError) else 10**100
+        if isinstance(value, int) and abs(value) >= most:
             raise ConfigError(f"{where}: expected at most 64 bits, got {shown(value)}")
         value = origin(value)
     for rule in rules:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Annotated
+
 from official.xlnet.configs.base import register_settings
 from official.xlnet.configs.registry import ANSWER_MODULES
 from official.xlnet.configs.task import TaskConfig
@@ -22,12 +24,11 @@ class LabelConfig(TaskConfig):
         labels as they are.
     """
 
-    allowed = {"label_smoothing": RATE}
     unread_with = {"label_smoothing": ("name", ("regression", "multi_label"))}
     from_data = ("text_columns", "target_means", "target_scales")
     of_head = (*TaskConfig.of_head, "target_means", "target_scales")
 
-    label_smoothing: float = 0.0
+    label_smoothing: Annotated[float, RATE] = 0.0
     target_means: tuple[float, ...] = ()
     target_scales: tuple[float, ...] = ()
 
@@ -58,11 +59,10 @@ class AnswerModuleConfig(LabelConfig):
         extension. `multitask` has an extension's head for its data sets of two texts and classes.
     """
 
-    allowed = {"answer_module": ANSWER_MODULES}
     unread_with = {"answer_module": ("name", ("regression", "multi_label"))}
     of_head = (*LabelConfig.of_head, "answer_module")
 
-    answer_module: str = "summary"
+    answer_module: Annotated[str, ANSWER_MODULES] = "summary"
 
 
 @register_settings("task")
@@ -73,10 +73,9 @@ class QueryConfig(TaskConfig):
       query_length: maximum length of a question or query, in tokens.
     """
 
-    allowed = {"query_length": COUNT}
     needs_names = True
 
-    query_length: int = 64
+    query_length: Annotated[int, COUNT] = 64
 
 
 @register_settings("task")
@@ -90,8 +89,6 @@ class CandidatesConfig(QueryConfig):
       highest_grade: highest possible relevance grade, for ERR@k; 0: the highest in the data.
     """
 
-    allowed = {"num_candidates": Range(2, 1000), "cutoff": COUNT, "highest_grade": Range(0, 100)}
-
-    num_candidates: int = 2
-    cutoff: int = 20
-    highest_grade: int = 0
+    num_candidates: Annotated[int, Range(2, 1000)] = 2
+    cutoff: Annotated[int, COUNT] = 20
+    highest_grade: Annotated[int, Range(0, 100)] = 0

@@ -78,10 +78,9 @@ def _check(name: str, kind: type[Task], folder: pathlib.Path, settings: list[str
     rows: list[Any] = sorted(kind.typical, key=_part)
     _require(rows, f"expected labelled examples as {kind.__name__}.typical, got none")
     own: Any = SETTINGS.get(f"task.name={name}", object)  # With its own keys, if it has any.
-    kinds = {key: type(getattr(own, key)) for key in inspect.get_annotations(own)}
-    numbers = {key for key in kinds if kinds[key] in (int, float)}
-    without = numbers - getattr(own, "allowed", {}).keys()
-    _require(not without, f"expected a range in `allowed` of {own.__name__} for {without}")
+    kinds = inspect.get_annotations(own, eval_str=True)
+    without = {key for key in kinds if kinds[key] in (int, float)}
+    _require(not without, f"expected a range in {own.__name__}, e.g. Range(0, 9), for {without}")
     vocab, evaluated, calls = folder / VOCAB_FILE, kind.evaluate, itertools.count()
     vocab.write_bytes(train_unigram([*map(repr, rows)], 200, allow_fewer=True))
 

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Annotated, Any
 
 from official.xlnet.configs.base import register_settings
+from official.xlnet.files.schema import OneOf
 from official.xlnet.tasks.settings import AnswerModuleConfig
 
 NAMES = ("classification", "multi_label", "regression")
@@ -114,7 +115,6 @@ class ClassificationConfig(AnswerModuleConfig):
       label_separator: what separates the classes of a `multi_label` row in a table.
     """
 
-    allowed = {"class_weights": ("none", "balanced")}
     unread_with = {
         "class_weights": ("name", ("regression", "multi_label")),
         "label_separator": ("name", ("regression", "classification")),
@@ -122,5 +122,5 @@ class ClassificationConfig(AnswerModuleConfig):
     has_text_columns = True
 
     scope: str = ""
-    class_weights: str = "none"
+    class_weights: Annotated[str, OneOf(("none", "balanced"))] = "none"
     label_separator: str = ","

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+from typing import Annotated
 
 from official.xlnet.configs.base import register_settings
 from official.xlnet.configs.task import TaskConfig
@@ -22,10 +23,9 @@ class ChoiceConfig(TaskConfig):
       num_choices: number of choices of a multiple-choice question.
     """
 
-    allowed = {"num_choices": Range(2, 1000)}
     needs_names = True
 
-    num_choices: int = 4
+    num_choices: Annotated[int, Range(2, 1000)] = 4
 
 
 @dataclasses.dataclass(frozen=True, slots=True)

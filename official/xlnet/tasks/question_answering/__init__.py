@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+from typing import Annotated
 
 from official.xlnet.configs.base import register_settings
 from official.xlnet.configs.validation import COUNT, FINITE
@@ -26,22 +27,14 @@ class AnswerConfig(QueryConfig):
       null_threshold: "no answer" is predicted if its log odds exceed this threshold.
     """
 
-    allowed = {
-        "answer_length": COUNT,
-        "start_n_top": COUNT,
-        "end_n_top": COUNT,
-        "n_best": COUNT,
-        "null_threshold": FINITE,
-    }
-
     may_change = ("patience", "null_threshold")
     weighs_examples = True
 
-    answer_length: int = 64
-    start_n_top: int = 5
-    end_n_top: int = 5
-    n_best: int = 20
-    null_threshold: float = 0.0
+    answer_length: Annotated[int, COUNT] = 64
+    start_n_top: Annotated[int, COUNT] = 5
+    end_n_top: Annotated[int, COUNT] = 5
+    n_best: Annotated[int, COUNT] = 20
+    null_threshold: Annotated[float, FINITE] = 0.0
 
     @property
     def shortest_input(self) -> int:  # type: ignore[override]

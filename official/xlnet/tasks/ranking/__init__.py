@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import dataclasses
+from typing import Annotated
 
 from official.xlnet.configs.base import register_settings
 from official.xlnet.configs.validation import COUNT_OR_NONE
 from official.xlnet.data.examples import Example
+from official.xlnet.files.schema import OneOf
 from official.xlnet.tasks.settings import CandidatesConfig
 
 # QNLI and WNLI as pairwise ranking: the answering sentence, or the right referent of a pronoun,
@@ -27,12 +29,10 @@ class RankingConfig(CandidatesConfig):
       rerank_depth: number of documents of a TREC run that are reranked per query; 0: all.
     """
 
-    allowed = {"scoring": ("kernel", "summary"), "rerank_depth": COUNT_OR_NONE}
-
     of_head = (*CandidatesConfig.of_head, "scoring")
 
-    scoring: str = "kernel"
-    rerank_depth: int = 0
+    scoring: Annotated[str, OneOf(("kernel", "summary"))] = "kernel"
+    rerank_depth: Annotated[int, COUNT_OR_NONE] = 0
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
