@@ -55,19 +55,22 @@ def content_checksum(paths: Iterable[str]) -> str:
     return digest.hexdigest()
 
 
-def check_sha256(path: str, expected: str, meaning: str) -> None:
+def check_sha256(
+    path: str, expected: str, meaning: str, reason: str = "the file is damaged"
+) -> None:
     """Checks the content of a file.
 
     Args:
       path: the file.
       expected: its SHA-256 in hexadecimal.
       meaning: where that is from, for the message.
+      reason: what another one means.
 
     Raises:
       DataError: there is no file, or it has another checksum.
     """
     found = sha256_of(path)
-    got = f"{found[:12]}…: the file is damaged" if found else "no file"
+    got = f"{found[:12]}…: {reason}" if found else "no file"
     require_data(found == expected, path, f"SHA-256 {expected[:12]}… ({meaning})", got)
 
 
