@@ -197,6 +197,7 @@ class BertEncoder(BertEncoderV2, Encoder):
             scores.append(scores_BNTT)
         hidden_states[-1] = self._finish(hidden_BTD)
         outputs = {"content": hidden_states[-1]}
+        self.mark_padding(outputs, inputs["is_padding"])
         if return_word_embedding:
             outputs["word_embedding"] = self.get_embedding_table()
         if return_hidden_states:

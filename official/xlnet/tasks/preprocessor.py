@@ -12,6 +12,9 @@ import tf_keras
 
 from official.xlnet.configs.experiment import XLNetConfig
 from official.xlnet.configs.task import TaskConfig
+from official.xlnet.configs.validation import require_one_of
+from official.xlnet.errors import require_config
+from official.xlnet.modeling.kernels.tensorflow_internals import is_compiled
 from official.xlnet.modeling.ops.legacy_keras import LegacyLayer
 from official.xlnet.tasks import long_texts
 from official.xlnet.tokenization.graph.packing import padded
@@ -28,13 +31,19 @@ class Preprocessor(LegacyLayer):
       tokenizer: tokenizer of the model.
       task: settings of the task; uses `text_columns`, `max_length`, `truncation_side`, and keys for
         long texts.
+      padding: length that texts are padded to: `max_length`, always `task.max_length`; or
+        `longest`, the length of the longest text of the batch, which takes less time, but a graph
+        for each length where shapes are static, as with XLA.
 
     Call arguments:
       texts: strings [B]; of pairs a tuple of them, or a dictionary by `task.text_columns`.
 
     Returns:
       `token_ids` int32, `segment_ids` int32 and `is_padding` bool, each [B, T] with T =
-      `task.max_length`; [B, S, T] for long texts in S parts.
+      `task.max_length`, or shorter with `padding="longest"`; [B, S, T] for long texts in S parts.
+
+    Raises:
+      ConfigError: texts would be compiled with XLA, which has no strings.
 
     Example:
       >>> model = load_model("runs/film")
@@ -42,17 +51,30 @@ class Preprocessor(LegacyLayer):
       TensorShape([2, 128])
     """
 
-    def __init__(self, tokenizer: Tokenizer, task: TaskConfig, **kwargs):
+    def __init__(
+        self, tokenizer: Tokenizer, task: TaskConfig, padding: str = "max_length", **kwargs
+    ):
         super().__init__(**{"name": "preprocessor", "trainable": False, **kwargs})
-        self.tokenizer, self.task = GraphTokenizer(tokenizer), task
+        require_one_of("padding", padding, ("max_length", "longest"))
+        self.tokenizer, self.task, self.padding = GraphTokenizer(tokenizer), task, padding
 
     def call(self, texts: Any) -> dict[str, tf.Tensor]:
+        require_config(
+            not is_compiled(),
+            "jit_compile",
+            "token ids, as XLA has no strings",
+            "texts; call the preprocessor in the `map` of a data set: "
+            "data.map(lambda texts, labels: (classifier.preprocessor(texts), labels))",
+        )
         task, length = self.task, self.task.max_length
         if isinstance(texts, dict):
             texts = tuple(texts[name] for name in task.text_columns)
         columns = texts if isinstance(texts, tuple) else (texts,)
         rows = [self.tokenizer(tf.reshape(column, [-1])) for column in columns]
-        features = padded(long_texts.read(rows, task, length)[0], length)
+        packed = long_texts.read(rows, task, length)[0]
+        if self.padding == "longest":
+            length = tf.cast(packed["token_ids"].bounding_shape(axis=1), tf.int32)
+        features = padded(packed, length)
         number = long_texts.num_sequences(task, len(columns))
         axes = [number] if number > 1 else []
         return {name: tf.reshape(x, [-1, *axes, length]) for name, x in features.items()}
@@ -61,6 +83,7 @@ class Preprocessor(LegacyLayer):
         plain = self.tokenizer.plain
         return {
             "name": self.name,
+            "padding": self.padding,
             "task": self.task.as_dict(),
             "vocabulary": base64.b64encode(plain.model_proto).decode(),
             "text": [plain.lowercase, plain.keep_accents],
@@ -72,6 +95,7 @@ class Preprocessor(LegacyLayer):
         write_vocabulary(base64.b64decode(config["vocabulary"]), folder.name)
         tokenizer = Tokenizer(os.path.join(folder.name, VOCAB_FILE), *config["text"])
         task = XLNetConfig.from_dict({"task": config["task"]}).task
-        layer = cls(tokenizer, task, name=config["name"])
+        padding = config.get("padding", "max_length")  # Older files lack it.
+        layer = cls(tokenizer, task, padding, name=config["name"])
         layer._folder = folder  # Removed with the layer.
         return layer

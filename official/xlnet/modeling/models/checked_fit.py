@@ -9,6 +9,7 @@ import tensorflow as tf
 import tf_keras
 
 from official.xlnet.errors import require_config
+from official.xlnet.modeling.networks.encoder_inputs import require_known
 from official.xlnet.modeling.ops.legacy_keras import LegacyLayer, require_no_keras_3
 
 _SETS_THE_RATE = (
@@ -47,27 +48,44 @@ class CheckedFit(LegacyLayer, tf_keras.Model):
         require_no_keras_3("callbacks", getattr(callbacks, "callbacks", callbacks))
         _check_callbacks(callbacks, self.optimizer)
         _check_weights(x, y, **kwargs)
-        kwargs |= {"callbacks": callbacks, "validation_data": _arrays(validation_data)}
-        return super().fit(_arrays(x), _arrays(y), *args, **kwargs)
+        if isinstance(validation_data, tuple):
+            validation_data = self._inputs(validation_data[0]), *_arrays(validation_data[1:])
+        else:
+            validation_data = self._inputs(validation_data)
+        kwargs |= {"callbacks": callbacks, "validation_data": validation_data}
+        return super().fit(self._inputs(x), _arrays(y), *args, **kwargs)
 
     def evaluate(self, x=None, y=None, *args, **kwargs):
         """As in Keras; raises `ConfigError` where there are sample weights without labels."""
         _check_weights(x, y, **kwargs)
-        return super().evaluate(_arrays(x), _arrays(y), *args, **kwargs)
+        return super().evaluate(self._inputs(x), _arrays(y), *args, **kwargs)
 
     def predict(self, x, *args, **kwargs):
         """As in Keras; lists of texts are taken, too."""
-        return super().predict(_arrays(x), *args, **kwargs)
+        return super().predict(self._inputs(x), *args, **kwargs)
 
     def train_on_batch(self, x, y=None, *args, **kwargs):
         """As in Keras; raises `ConfigError` where there are weights without labels."""
         _check_weights(x, y, **kwargs)
-        return super().train_on_batch(_arrays(x), _arrays(y), *args, **kwargs)
+        return super().train_on_batch(self._inputs(x), _arrays(y), *args, **kwargs)
 
     def test_on_batch(self, x, y=None, *args, **kwargs):
         """As in Keras; raises `ConfigError` where there are sample weights without labels."""
         _check_weights(x, y, **kwargs)
-        return super().test_on_batch(_arrays(x), _arrays(y), *args, **kwargs)
+        return super().test_on_batch(self._inputs(x), _arrays(y), *args, **kwargs)
+
+    def _inputs(self, x: Any) -> Any:
+        """Inputs with arrays for lists; raises an error where token ids are out of range."""
+        if isinstance(x, tf.data.Dataset):
+            return x.map(self._checked)
+        return self._checked(_arrays(x))
+
+    def _checked(self, x: Any, *rest: Any) -> Any:
+        ids = x.get("token_ids") if isinstance(x, dict) else x
+        ids = ids.flat_values if isinstance(ids, tf.RaggedTensor) else ids
+        if isinstance(ids, np.ndarray | tf.Tensor) and tf.as_dtype(ids.dtype).is_integer:
+            require_known(ids, self.encoder.model.vocab_size)
+        return (x, *rest) if rest else x
 
 
 def _arrays(x: Any) -> Any:

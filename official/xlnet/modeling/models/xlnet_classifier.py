@@ -45,7 +45,7 @@ class XLNetClassifier(EncoderWithHead):
       inputs: with a preprocessor, texts: strings [B], or a tuple or dictionary of them. Or the
         inputs that a call of `Tokenizer` or of the preprocessor returns: a dictionary of
         `token_ids` int32 [B, T], `segment_ids` int32 [B, T] and `is_padding` bool [B, T]. Or its
-        `token_ids` alone, which the other two follow from.
+        `token_ids` alone, which the other two follow from. Ragged ids are padded on the left.
       training: whether dropout is applied; in a frozen encoder it never is.
 
     Returns:
@@ -109,7 +109,8 @@ class XLNetClassifier(EncoderWithHead):
         super().compile(optimizer, loss, metrics, *args, **kwargs)
 
     def call(self, inputs: Any, training: bool | None = None, dropout_seed=None) -> tf.Tensor:
-        if tf.convert_to_tensor(tf.nest.flatten(inputs)[0]).dtype == tf.string:
+        first, *_ = tf.nest.flatten(inputs, expand_composites=True)
+        if tf.convert_to_tensor(first).dtype == tf.string:
             if self.preprocessor is None:
                 raise ConfigError(
                     "inputs: expected token ids, as the model has no preprocessor, got strings; "

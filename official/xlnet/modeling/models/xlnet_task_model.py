@@ -25,6 +25,7 @@ from official.xlnet.modeling.networks.encoder_inputs import (
 )
 from official.xlnet.modeling.objectives.base import Features, ObjectiveBatch
 from official.xlnet.modeling.ops.initializers import build_layers
+from official.xlnet.tokenization.graph.packing import PADDING, padded
 
 Batch = dict[str, tf.Tensor]
 
@@ -221,7 +222,12 @@ def task_encoder(config: XLNetConfig, dtype=None) -> Encoder:
 
 def _features(inputs: Batch | tf.Tensor) -> Features:
     """The features of a batch [U, S, …], with those that follow from `token_ids`."""
-    features = Features.of({name: tf.convert_to_tensor(x) for name, x in by_name(inputs).items()})
+    inputs = by_name(inputs)
+    if isinstance(inputs["token_ids"], tf.RaggedTensor):
+        ragged = {name: x for name, x in inputs.items() if name in PADDING}
+        length = tf.cast(inputs["token_ids"].bounding_shape(axis=1), tf.int32)
+        inputs = {**inputs, **padded(ragged, length)}
+    features = Features.of({name: tf.convert_to_tensor(x) for name, x in inputs.items()})
     if len(features["token_ids"].shape) == 2:
         of_tokens = {name: features[name][:, None] for name in TOKEN_INPUTS if name in features}
         features = Features(features | of_tokens)

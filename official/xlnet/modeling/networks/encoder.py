@@ -11,6 +11,7 @@ import tf_keras
 from official.xlnet.configs.experiment import XLNetConfig
 from official.xlnet.configs.registry import NETWORKS
 from official.xlnet.modeling.layers.lm_head import LMHead
+from official.xlnet.modeling.ops.shapes import sizes
 
 Experiment = XLNetConfig | dict[str, Any]  # A configuration, or its dictionary.
 
@@ -24,7 +25,8 @@ class Encoder(tf_keras.layers.Layer):
 
     A call takes the inputs of `XLNetEncoder`, as far as they apply, by name (`checked_inputs`), and
     `return_word_embedding` and `return_hidden_states`. It returns `content` [B, T, D], and if they
-    are wanted `word_embedding` [V, D] and `hidden_states` [L + 1, B, T, D].
+    are wanted `word_embedding` [V, D] and `hidden_states` [L + 1, B, T, D]. `mark_padding` gives
+    `content` its Keras mask.
 
     Args:
       config: the configuration, or its dictionary; reads `model` and `data.reuse_len`.
@@ -67,6 +69,16 @@ class Encoder(tf_keras.layers.Layer):
     def only_pretrained(self) -> list[tf.Variable]:
         """Variables that only pre-training reads."""
         return []
+
+    # Keras keeps the mask that `call` sets.
+    _compute_output_and_mask_jointly = True
+
+    def mark_padding(self, outputs: dict[str, tf.Tensor], is_padding_BT: tf.Tensor) -> None:
+        """Sets the Keras mask of `content`, which later layers and losses leave padding out by."""
+        content_BTD = outputs["content"]
+        batch_size, num_rows, _ = sizes(content_BTD)
+        is_real_BT = ~tf.cast(is_padding_BT, tf.bool)[:, -num_rows:]
+        content_BTD._keras_mask = tf.broadcast_to(is_real_BT, [batch_size, num_rows])
 
     def get_config(self):
         return {

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 import tensorflow as tf
 
@@ -70,15 +71,8 @@ def checked_inputs(
     require_data(
         token_ids.shape[1] != 0, "token_ids", "at least one token", f"the shape {token_ids.shape}"
     )
-    ids = tf.get_static_value(token_ids)  # None in a graph.
-    if vocab_size is not None and ids is not None and ids.size:
-        least, most = int(ids.min()), int(ids.max())
-        require_data(
-            least >= 0 and most < vocab_size,
-            "token_ids",
-            f"ids from 0 to {vocab_size - 1}, the vocabulary of the model",
-            f"ids from {least} to {most}",
-        )
+    if vocab_size is not None and tf.get_static_value(token_ids) is not None:
+        require_known(token_ids, vocab_size)
     for name in _OF_TOKENS & inputs.keys():
         shape = inputs[name].shape
         pairs = zip(shape, token_ids.shape, strict=True) if shape.rank == 2 else ()
@@ -89,6 +83,22 @@ def checked_inputs(
             shape,
         )
     return with_defaults(inputs)
+
+
+def require_known(token_ids: Any, vocab_size: int) -> None:
+    """Raises `DataError` for ids outside the vocabulary, which XLA would replace by others.
+
+    In a graph, it adds an assertion with the same sentence.
+    """
+    expected = f"ids from 0 to {vocab_size - 1}, the vocabulary of the model"
+    ids = tf.get_static_value(token_ids)  # None in a graph.
+    if ids is None:
+        is_known = tf.reduce_all((token_ids >= 0) & (token_ids < vocab_size))
+        tf.debugging.Assert(is_known, [f"token_ids: expected {expected}, got others"])
+    elif ids.size:
+        least, most = int(ids.min()), int(ids.max())
+        is_known, got = 0 <= least <= most < vocab_size, f"ids from {least} to {most}"
+        require_data(is_known, "token_ids", expected, got)
 
 
 def by_name(inputs: dict[str, tf.Tensor] | tf.Tensor) -> dict[str, tf.Tensor]:

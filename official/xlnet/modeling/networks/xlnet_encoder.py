@@ -73,7 +73,7 @@ class XLNetEncoder(Encoder):
 
     Returns:
       A dictionary of
-        content: [B, T, D], or [B, num_content, D].
+        content: [B, T, D], or [B, num_content, D]. Its Keras mask is `~is_padding`.
         query: [B, P, D], with `target_positions`; at a target, what can be known about its token
           from its position and the tokens strictly before it in the order.
         memory: [L, B, mem_len, D] for the next call, where mem_len > 0; columns that no token has
@@ -214,6 +214,7 @@ class XLNetEncoder(Encoder):
         elif not self.blocks:
             rows_BXD = rows_BXD[:, num_tokens - num_content :]
         outputs = {"content": rows_BXD[:, :num_content]}
+        self.mark_padding(outputs, inputs["is_padding"])
         if target_positions is not None:
             outputs["query"] = rows_BXD[:, num_content:]
         if self.mem_len:

@@ -10,7 +10,10 @@ import tf_keras
 from official.xlnet.errors import ConfigError, DataError
 from official.xlnet.modeling.models.xlnet_classifier import XLNetClassifier
 from official.xlnet.modeling.models.xlnet_task_model import XLNetTaskModel
+from official.xlnet.tasks.preprocessor import Preprocessor
 from official.xlnet.tokenization.graph.packing import pack_columns
+from official.xlnet.tokenization.tokenizer import Tokenizer
+from tests.helpers.corpora import vocabulary_dir
 from tests.helpers.tiny import VOCAB, randomize, tiny_config, tiny_encoder
 
 CLASSES = 3
@@ -137,3 +140,69 @@ def test_losses_and_metrics_of_probabilities_are_refused(arguments, message):
 @pytest.mark.parametrize("arguments", TAKEN, ids=range(len(TAKEN)))
 def test_losses_and_metrics_of_logits_are_taken(arguments):
     classifier(CLASSES).compile("adam", **arguments)
+
+
+def test_ragged_ids_are_padded_on_the_left():
+    """Alone, with segments, and in `fit`, whose batches have several lengths."""
+    model, inputs = classifier(CLASSES), packed(LENGTHS, num_texts=2)
+    is_real = ~inputs["is_padding"]
+    ragged = {
+        name: tf.RaggedTensor.from_row_lengths(inputs[name][is_real], is_real.sum(axis=1))
+        for name in ("token_ids", "segment_ids")
+    }
+    wanted = model(inputs)
+    for given in (ragged, ragged["token_ids"]):
+        np.testing.assert_allclose(model(given), wanted, atol=1e-5)
+        np.testing.assert_allclose(model.predict(given, 3, verbose=0), wanted, atol=1e-5)
+
+
+@pytest.mark.parametrize("jit_compile", [False, True])
+def test_ids_out_of_range_are_refused_where_a_model_is_called_with_them(jit_compile):
+    """XLA would take other ids in their place, and a GPU zeros."""
+    model, ids, labels = classifier(1), packed([7, 9])["token_ids"], np.ones(2)
+    model.compile("sgd", "mse", jit_compile=jit_compile)
+    message = f"token_ids: expected ids from 0 to {VOCAB - 1}, the vocabulary of the model, got"
+    for wrong in (ids + VOCAB, ids - 9):
+        data = tf.data.Dataset.from_tensors(({"token_ids": wrong}, labels))
+        for call in (
+            lambda: model.predict(wrong, verbose=0),  # noqa: B023
+            lambda: model.fit({"token_ids": wrong}, labels),  # noqa: B023
+            lambda: model.fit(ids, labels, validation_data=(wrong, labels), verbose=0),  # noqa: B023
+            lambda: model.evaluate(tf.RaggedTensor.from_tensor(wrong), labels),  # noqa: B023
+            lambda: model.train_on_batch(tf.constant(wrong), labels),  # noqa: B023
+            lambda: model.test_on_batch(wrong, labels),  # noqa: B023
+            lambda: model.fit(data, verbose=0),  # noqa: B023
+            lambda: model.predict(data.map(lambda x, _: x), verbose=0),  # noqa: B023
+        ):
+            with pytest.raises((DataError, tf.errors.InvalidArgumentError), match=message):
+                call()
+
+
+def test_texts_of_a_model_that_is_compiled_with_xla_and_padding_to_the_longest():
+    tokenizer = Tokenizer(f"{vocabulary_dir()}/spiece.model")
+    texts = np.array(["the water may find", "first"])
+    task = tiny_config(max_length=23).task
+    encoder = tiny_encoder(vocab_size=211, mem_len=0)
+    longest = Preprocessor(tokenizer, task, "longest")
+    model = XLNetClassifier(encoder, 2, Preprocessor(tokenizer, task))
+    model.compile("sgd", LOSSES.SparseCategoricalCrossentropy(from_logits=True), jit_compile=True)
+    strings = tf_keras.Input([], dtype=tf.string)
+    functional = tf_keras.Model(strings, encoder(longest(strings))["content"])
+    functional.compile("sgd", "mse", jit_compile=True)
+    message = r"jit_compile: expected token ids, .*`map` of a data set: .*classifier.preprocessor"
+    for call in (lambda: model.fit(texts, np.ones(2)), lambda: functional.predict(texts)):
+        with pytest.raises(ConfigError, match=message):
+            call()
+    data = tf.data.Dataset.from_tensors(texts)
+    wanted = model.predict(data.map(model.preprocessor), verbose=0)
+
+    short = longest(texts)
+    (num_padding,) = set(np.argmin(short["is_padding"], axis=1)) - {0}
+    assert short["token_ids"].shape == [2, 6] and num_padding == 3
+    again = Preprocessor.from_config(longest.get_config())(texts)
+    for name, values in model.preprocessor(texts).items():
+        np.testing.assert_array_equal(short[name], values[:, -6:])
+        np.testing.assert_array_equal(again[name], short[name])
+    np.testing.assert_allclose(model.predict(data.map(longest), verbose=0), wanted, atol=1e-5)
+    windows = tiny_config(max_length=9, max_windows=3, window_stride=3, long_texts="windows").task
+    assert Preprocessor(tokenizer, windows, "longest")(texts)["is_padding"].shape == [2, 3, 6]
