@@ -39,6 +39,7 @@ EXIT_BUG = 1
 EXIT_WRONG_INPUT = 2
 EXIT_INTERRUPTED = 130
 EXIT_BROKEN_PIPE = 141
+_STDERR = 2  # Its descriptor.
 
 _MAX_MESSAGE_CHARS = 1000
 _LEAST_SIMILAR = 0.75  # Of a word to the verb that is suggested in its place.
@@ -95,6 +96,9 @@ def main(argv: list[str] | None = None) -> int:
 def _program(outcome: types.SimpleNamespace) -> Iterator[None]:
     """Handles interrupts and standard streams that are full, closed or broken, in a program."""
     os.environ["MPLBACKEND"] = "agg"  # A notebook's does not load here; we only write files.
+    while (unused := os.open(os.devnull, os.O_RDWR)) <= _STDERR:
+        pass  # A stream is closed: a file with its number would get what libraries write to it.
+    os.close(unused)
     try:
         for stream in filter(None, (sys.stdout, sys.stderr)):  # None: closed.
             # Whatever their encoding can write.
@@ -124,7 +128,7 @@ def _errors(verb: str, outcome: types.SimpleNamespace) -> Iterator[None]:
             print(end="", flush=True)  # Raises it again if standard output is broken.
         message = _user_message(error, verb)
         if message is None:
-            print(printable(traceback.format_exc()), file=sys.stderr)
+            _say(printable(traceback.format_exc()))
             outcome.status = EXIT_BUG
         else:
             outcome.status = getattr(error, "exit_status", EXIT_WRONG_INPUT)
@@ -312,8 +316,14 @@ def _fail(message: str) -> int:
     """Prints a message as one line, whose middle is left out if it is too long."""
     line, half = " ".join(message.split()), _MAX_MESSAGE_CHARS // 2
     short = line if len(line) <= _MAX_MESSAGE_CHARS else f"{line[:half]} … {line[-half:]}"
-    print(printable(short), file=sys.stderr)
+    _say(printable(short))
     return EXIT_WRONG_INPUT
+
+
+def _say(text: str) -> None:
+    with contextlib.suppress(OSError):  # The disk of the log is full.
+        if sys.stderr:  # It is closed otherwise, and `print` would take standard output.
+            print(text, file=sys.stderr, flush=True)
 
 
 if __name__ == "__main__":

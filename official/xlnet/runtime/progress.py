@@ -28,10 +28,11 @@ class Progress:
     """Displays the progress of a run, with a limited update rate.
 
     Args:
-      stream: text stream to write to, e.g. `sys.stderr`.
+      stream: text stream to write to, e.g. `sys.stderr`. Nothing is shown if it is closed (None) or
+        cannot be written, which never ends a run.
     """
 
-    def __init__(self, stream: TextIO):
+    def __init__(self, stream: TextIO | None):
         self._stream = stream
         self._has_bar = _takes_bar(stream)
         self._bar: tqdm | None = None
@@ -49,11 +50,10 @@ class Progress:
         if not is_last and now - self._shown < (_BAR_SECONDS if self._has_bar else _LINE_SECONDS):
             return
         self._shown = now
-        text = printable_line(text)
         if not self._has_bar:
-            self._stream.write(f"{text}\n")
-            self._stream.flush()
+            self._write(text)
             return
+        text = printable_line(text)
         if self._bar is None:
             self._bar = tqdm(
                 file=self._stream,
@@ -71,8 +71,13 @@ class Progress:
         if self._bar is not None:
             self._bar.leave = False
             self.close()
-        self._stream.write(f"{printable_line(text)}\n")
-        self._stream.flush()
+        self._write(text)
+
+    def _write(self, text: str) -> None:
+        with contextlib.suppress(OSError, ValueError):  # The disk of the log is full; it is closed.
+            if self._stream is not None:
+                self._stream.write(f"{printable_line(text)}\n")
+                self._stream.flush()
 
     def close(self) -> None:
         """Ends the bar, which stays as it is."""
@@ -94,7 +99,9 @@ def progress_bar(is_shown: bool, desc: str, total: int, unit: str) -> tqdm:
     return tqdm(disable=is_hidden, desc=desc, total=total, unit=unit, unit_scale=True)
 
 
-def _takes_bar(stream: TextIO) -> bool:
+def _takes_bar(stream: TextIO | None) -> bool:
+    if stream is None or stream.closed:
+        return False
     # Where the size of a terminal is unknown, as in some containers, tqdm would show nothing.
     has_size = stream.isatty() and all(os.get_terminal_size(stream.fileno()))
     return has_size or type(stream).__module__.startswith("ipykernel")

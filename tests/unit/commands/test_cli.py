@@ -216,12 +216,50 @@ def test_help_tokenizers_and_records_do_not_wait_for_tensorflow(world, tmp_path)
         ("--help >/dev/full", 2, "xlnet: No space left on device: standard output\n"),
         ("--help >&-", 0, ""),
         ("nothing 2>&-", 2, ""),
+        ("nothing 2>/dev/full", 2, ""),
     ],
 )
 def test_a_standard_output_that_is_full_broken_or_closed(streams, status, said):
     command = f"{sys.executable} -m official.xlnet.cli {streams}"
     done = subprocess.run(["bash", "-c", command], capture_output=True, text=True)
     assert (done.returncode, done.stderr) == (status, said)
+    assert "unknown verb" not in done.stdout
+
+
+# Whatever goes to the log: progress, warnings of absl and of Python, a traceback, of C++.
+TALK = """
+import contextlib, os, sys, warnings
+from absl import logging
+from official.xlnet import cli
+from official.xlnet.runtime.progress import Progress, elapsed_time, progress_bar
+
+def call(verb, rest):
+    file = open(sys.argv[1], "wb")
+    for number in range(9):
+        Progress(sys.stderr).show("text")
+        Progress(sys.stderr).keep("text " * 9999)
+        logging.warning("text")
+        warnings.warn(f"text {number}")
+        with progress_bar(True, "text", 9, "B") as bar, elapsed_time("text", 1e-4):
+            bar.update()
+    with contextlib.suppress(OSError):
+        os.write(2, b"text")
+    assert not os.fstat(file.fileno()).st_size
+    return (lambda: {"done": 1}) if rest else (lambda: 1 / 0)
+
+cli._call = call
+sys.exit(cli.main())
+"""
+
+
+@pytest.mark.parametrize("log", ["2>/dev/full", "2>&-", "2>&- <&-", "2>/dev/null"])
+def test_a_log_that_is_full_or_closed_ends_no_work(log, tmp_path):
+    (tmp_path / "main.py").write_text(TALK.replace("sys.argv[1]", repr(str(tmp_path / "out"))))
+    for rest, status in (("x", 0), ("", 1)):
+        command = f"{sys.executable} {tmp_path}/main.py vocab {rest} {log}"
+        done = subprocess.run(["sh", "-c", command], capture_output=True, text=True)
+        assert (done.returncode, done.stderr) == (status, "")
+        assert done.stdout == '{"done": 1}\n' * (not status)
 
 
 def test_a_broken_pipe_of_a_worker_is_said(monkeypatch, capsys):
