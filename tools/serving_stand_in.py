@@ -207,9 +207,13 @@ class StandIn(prediction_service_pb2_grpc.PredictionServiceServicer):
             inputs = {name: _array(name, value) for name, value in request.inputs.items()}
             version = self.served(spec.name, spec.version.value)
             outputs = version.predict(spec.signature_name or "serving_default", inputs)
+            names = list(request.output_filter or outputs)
+            if not set(names) <= outputs.keys() or len(set(names)) < len(names):
+                expected = f"output_filter: expected different names of {sorted(outputs)}"
+                raise RequestError(_INVALID, f"{expected}, got {names}")
         except RequestError as error:
             context.abort(error.code, str(error))
-        tensors = {name: tf.make_tensor_proto(value) for name, value in outputs.items()}
+        tensors = {name: tf.make_tensor_proto(outputs[name]) for name in names}
         response = predict_pb2.PredictResponse(model_spec=spec, outputs=tensors)
         response.model_spec.version.value = version.number
         return response
