@@ -19,7 +19,7 @@ from official.xlnet.configs.experiment import XLNetConfig
 from official.xlnet.files.json_files import write_json
 from official.xlnet.modeling.kernels.device_forms import built_for
 from official.xlnet.modeling.networks.xlnet_encoder import XLNetEncoder
-from official.xlnet.modeling.ops.legacy_keras import global_policy
+from official.xlnet.modeling.ops.keras import global_policy
 
 MODULE, DESCRIPTION = "step.mlir", "step.json"
 KINDS = ("pretrain", "classify", "answer", "serve")

@@ -160,13 +160,12 @@ def trained(
     Returns:
       The results, with the losses of all steps, of held-out targets, and of held-out spans.
     """
-    import tf_keras
-
     from benchmarks.learning.span_likelihood import READINGS
+    from official.xlnet.modeling.ops.keras import keras
     from official.xlnet.runtime.history import read_history
 
     print(f"{row}, seed {seed}", file=sys.stderr, flush=True)
-    tf_keras.backend.clear_session()
+    keras.backend.clear_session()
     config = configuration(row, overrides, seed)
     data = os.path.join(output, "both" if config.data.bidirectional else "forward")
     start = time.process_time()

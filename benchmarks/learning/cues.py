@@ -29,12 +29,12 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import tensorflow as tf
-import tf_keras
 
 from benchmarks.harness.command_line import flag
 from benchmarks.harness.tables import markdown_table, mean_and_spread
 from benchmarks.learning.common import SEEDS, kept, parse_experiment, publish
 from official import xlnet
+from official.xlnet.modeling.ops.keras import keras
 from official.xlnet.tokenization.special_tokens import MASK_ID, NUM_SPECIAL
 
 KINDS = 8  # Values of each cue: chance is ln 8 nats.
@@ -146,7 +146,7 @@ def trained(kind: str, seed: int, steps: int) -> dict[str, Any]:
       `alone` and `chain` of a pair; a causal model reads a pair by the chain rule only.
     """
     print(f"{kind}, seed {seed}", file=sys.stderr, flush=True)
-    tf_keras.utils.set_random_seed(seed)
+    keras.utils.set_random_seed(seed)
     rng = np.random.default_rng(seed)
     length = [f"training.num_steps={steps}", f"training.warmup_steps={steps // 10}"]
     config = xlnet.XLNetConfig.from_dict(_SETTINGS).changed(

@@ -57,11 +57,11 @@ def main() -> None:
 
 def _without_training(flags: argparse.Namespace) -> str:
     """Directory of a model with the network and vocabulary of `--model`, and random weights."""
-    import tf_keras
+    from official.xlnet.modeling.ops.keras import keras
 
     model_dir = os.path.join(flags.output, f"{_name(flags.model)}-random")
     if not os.path.exists(model_dir):
-        tf_keras.utils.set_random_seed(0)
+        keras.utils.set_random_seed(0)
         model = xlnet.XLNetPretrainer(xlnet.load_config(flags.model))
         xlnet.save_pretrained(model, model_dir, os.path.join(flags.model, VOCAB_FILE))
     return model_dir
@@ -75,13 +75,13 @@ def _finetuned(
     output = os.path.join(flags.output, run_name)
 
     def run() -> dict[str, float]:
-        import tf_keras
+        from official.xlnet.modeling.ops.keras import keras
 
         train = drawn(_table(flags, name), number, seed)
         path = pathlib.Path(flags.output, f"{name}-{number}-{seed}.tsv")
         path.write_text("\n".join(train) + "\n", encoding="utf-8", newline="\n")
         overrides = [*SENTENCES, f"training.seed={seed}", *flags.set]
-        tf_keras.backend.clear_session()
+        keras.backend.clear_session()
         dev = os.path.join(flags.data, name, "dev.tsv")
         metrics = xlnet.finetune(model_dir, str(path), dev, output, set=overrides)
         bag_of_words = metrics["baselines"]["bag_of_words"]["accuracy"]

@@ -81,11 +81,11 @@ def _results(flags: argparse.Namespace) -> Iterator[Result]:
 
 def _finetuned(flags: argparse.Namespace, model: str, run: Result, output: str) -> Result:
     """Fine-tunes with the defaults, except the `key=value` of `changes`."""
-    import tf_keras
+    from official.xlnet.modeling.ops.keras import keras
 
     train, dev = (os.path.join(flags.data, run["set"], f"{part}.tsv") for part in ("train", "dev"))
     overrides = [*_DATA_SETS[run["set"]], *flags.set, *run["changes"].split()]
-    tf_keras.backend.clear_session()
+    keras.backend.clear_session()
     metrics = xlnet.finetune(model, train, dev, output, set=overrides)
     config = xlnet.load_config(output)
     return {

@@ -30,9 +30,9 @@ _TURNS = {"save": 1, "finetune": 4, "finetune, 5 runs": 1, "fit": 6, "generate":
 
 def _turn(loop: str, turn: int, folder: str) -> None:
     import numpy as np
-    import tf_keras
 
     from official import xlnet
+    from official.xlnet.modeling.ops.keras import keras
 
     vocab, model = f"{folder}/spiece.model", f"{folder}/model"
     if loop == "save":
@@ -42,7 +42,7 @@ def _turn(loop: str, turn: int, folder: str) -> None:
         num_runs, path = 5 if loop.endswith("runs") else 1, f"{folder}/{loop}{turn}"
         xlnet.finetune(None, _ROWS, _ROWS, path, vocab=vocab, runs=num_runs, set=_OVERRIDES)
     elif loop == "fit":
-        tf_keras.backend.clear_session()
+        keras.backend.clear_session()
         classifier = xlnet.XLNetClassifier(xlnet.load_encoder(model), 2)
         classifier.compile("adam", "sparse_categorical_crossentropy")
         texts = xlnet.Tokenizer(vocab)([text for text, _ in _ROWS])

@@ -6,7 +6,6 @@ from collections.abc import Callable
 from typing import Any
 
 import tensorflow as tf
-import tf_keras
 
 from benchmarks.harness.worker import Work
 from benchmarks.harness.workload import Shape, config_of, tokens_and_segments, windows
@@ -15,6 +14,7 @@ from official.xlnet.inference.network.inference_encoder import InferenceEncoder
 from official.xlnet.modeling.models.xlnet_pretrainer import XLNetPretrainer
 from official.xlnet.modeling.models.xlnet_task_model import XLNetTaskModel
 from official.xlnet.modeling.networks.xlnet_encoder import XLNetEncoder
+from official.xlnet.modeling.ops.keras import keras
 from official.xlnet.runtime.distribution import limit_threads, release_memory
 from official.xlnet.training.optimization import create_optimizer
 
@@ -54,7 +54,7 @@ def build(kind: str, shape: dict, recompute: str = "none", **training: Any) -> W
 
 def pretrainer(shape: Shape, config) -> tuple[XLNetPretrainer, dict[str, tf.Tensor]]:
     """Creates a compiled pre-training model with a built optimizer, and a batch."""
-    tf_keras.utils.set_random_seed(0)
+    keras.utils.set_random_seed(0)
     model = XLNetPretrainer(config)
     optimizer = create_optimizer(config.training, config.model.num_layers)
     optimizer.build(model.trainable_variables)

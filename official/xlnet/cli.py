@@ -62,7 +62,8 @@ _REMOVED = {
     "inspect runs": "tensorboard --logdir=DIR shows the curves of runs",
     "inspect steps": "use official.xlnet.analysis.attention_maps.token_steps in Python",
 }
-_LIBRARIES = re.compile(r"-packages/(apache_beam|tensorflow|tf_keras)/")  # In the path of a module.
+# In the path of a module.
+_LIBRARIES = re.compile(r"-packages/(apache_beam|tensorflow|(?:tf_)?keras)/")
 _DISK_ERRORS = (
     *(errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EROFS, errno.EACCES),
     *(errno.EIO, errno.ENOENT, errno.ENOTDIR),

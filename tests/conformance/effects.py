@@ -17,7 +17,6 @@ from unittest import mock
 
 import numpy as np
 import tensorflow as tf
-import tf_keras
 
 from data_prep.pipelines.prepare import prepare
 from data_prep.tasks.task_data import read_task
@@ -32,6 +31,7 @@ from official.xlnet.inference.task_prediction import evaluate_examples, unit_len
 from official.xlnet.modeling.models.xlnet_pretrainer import XLNetPretrainer
 from official.xlnet.modeling.models.xlnet_task_model import XLNetTaskModel
 from official.xlnet.modeling.objectives import create_objective
+from official.xlnet.modeling.ops.keras import keras
 from official.xlnet.runtime.distribution import prepare_devices
 from official.xlnet.tasks.batching import TrainingBatches
 from official.xlnet.tokenization.tokenizer import Tokenizer
@@ -64,11 +64,11 @@ def draws(config, folder):
 
 def step(config, folder):
     """Metrics of a step, how often it calls the first block, and the weights after it."""
-    tf_keras.utils.set_random_seed(0)
+    keras.utils.set_random_seed(0)
     model = XLNetPretrainer(config)
     block = model.encoder.blocks[0]
     with mock.patch.object(block, "call", wraps=block.call) as calls:
-        model.compile(tf_keras.optimizers.SGD(0.1))  # `updates` are of our own optimizers.
+        model.compile(keras.optimizers.SGD(0.1))  # `updates` are of our own optimizers.
         metrics = model.train_step(random_windows(2))
     return metrics, calls.call_count, [(v.name, v.trainable, v.numpy()) for v in model.variables]
 
@@ -142,7 +142,7 @@ def fine_tuning(config, folder):
     examples, task, batches = task_of(config, folder)
     model = XLNetTaskModel(config)
     randomize(model.variables, seed=3, scale=0.2)
-    model.compile(tf_keras.optimizers.SGD(0.1))
+    model.compile(keras.optimizers.SGD(0.1))
     with eagerly():
         names = [(variable.name, variable.shape) for variable in model.variables]
         predictions = evaluate_examples(model, task, examples)

@@ -7,6 +7,7 @@ import tensorflow as tf
 from official.xlnet.configs.registry import SCHEDULES
 from official.xlnet.configs.training import TrainingConfig
 from official.xlnet.errors import ConfigError
+from official.xlnet.modeling.ops.keras import keras
 from official.xlnet.training.optimization import OPTIMIZERS, create_optimizer, register_optimizer
 from official.xlnet.training.schedules import WarmupThenDecay
 from tests.helpers.optimizers import (
@@ -124,7 +125,7 @@ def expected(training):
 def test_updates_are_those_of_the_papers(changes, where, monkeypatch):
     training = TrainingConfig(**{**SETTINGS, **changes})
     if where == "eager":  # On a GPU, Keras would compile each update with the first step's rate.
-        name = "tf_keras.src.optimizers.optimizer.tf.config.list_physical_devices"
+        name = f"{keras.__name__}.src.optimizers.optimizer.tf.config.list_physical_devices"
         monkeypatch.setattr(name, lambda *_: ["a GPU"])
     optimizer, variables = create_optimizer(training, NUM_LAYERS), make_variables()
     monkeypatch.undo()

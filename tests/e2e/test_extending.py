@@ -10,7 +10,6 @@ import sys
 import numpy as np
 import pytest
 import tensorflow as tf
-import tf_keras
 import yaml
 
 from data_prep.corpus.formats import TEXT_FORMATS
@@ -33,6 +32,7 @@ from official.xlnet.configs.registry import (
 )
 from official.xlnet.configs.training import TrainingConfig
 from official.xlnet.errors import ConfigError
+from official.xlnet.modeling.ops.keras import keras
 from official.xlnet.tokenization.tokenizer import Tokenizer
 from official.xlnet.training.schedules import WarmupThenDecay
 from tests.helpers.compiled import make_model
@@ -166,7 +166,7 @@ def test_further_losses_by_hand(directory):
     cli.import_extension("losses")
     names, z, smoothing = "[z_loss, label_smoothing]", 0.3, 0.1
     model = make_model(auxiliary=names, auxiliary_weights=[z, smoothing], mem_len=0)
-    model.compile(tf_keras.optimizers.SGD(0.1))
+    model.compile(keras.optimizers.SGD(0.1))
     batch = random_windows(1)
     task, bias = model.make_permutation(batch), model.lm_head.bias.numpy()
     logits = model(task.inputs)["logits"].numpy().astype(np.float64)

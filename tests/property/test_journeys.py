@@ -16,7 +16,6 @@ import random
 import numpy as np
 import pytest
 import tensorflow as tf
-import tf_keras
 import yaml
 
 from official import xlnet
@@ -24,6 +23,7 @@ from official.xlnet.checkpoints.convert import convert
 from official.xlnet.configs.experiment import XLNetConfig
 from official.xlnet.data.pretraining_dataset import pretraining_dataset
 from official.xlnet.errors import ConfigError, DataError
+from official.xlnet.modeling.ops.keras import keras
 from tests.helpers.task_corpora import KINDS
 from tests.helpers.world import command
 
@@ -247,4 +247,4 @@ def test_journey(number, world, tmp_path):
     try:
         journey.task(journey.language())
     finally:
-        tf_keras.mixed_precision.set_global_policy("float32")
+        keras.mixed_precision.set_global_policy("float32")

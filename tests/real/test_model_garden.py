@@ -6,7 +6,6 @@ import pathlib
 import numpy as np
 import pytest
 import tensorflow as tf
-import tf_keras
 import yaml
 from official.core import exp_factory, task_factory, train_lib
 from official.modeling import hyperparams
@@ -18,6 +17,7 @@ from data_prep.tasks.task_data import read_task
 from official import xlnet
 from official.xlnet.inference.ensemble import Ensemble
 from official.xlnet.modeling.models.xlnet_pretrainer import XLNetPretrainer
+from official.xlnet.modeling.ops.keras import keras
 from tests.helpers.tiny import randomize
 
 BATCH, STEPS, SEED = 6, 4, 3
@@ -48,7 +48,7 @@ def run(name, task, directory):
     path.write_text(yaml.safe_dump({"task": task, "trainer": TRAINER}))
     params = exp_factory.get_exp_config(name)
     params = hyperparams.override_params_dict(params, str(path), is_strict=True)
-    tf_keras.utils.set_random_seed(SEED)
+    keras.utils.set_random_seed(SEED)
     strategy = tf.distribute.OneDeviceStrategy("cpu:0")
     with strategy.scope():
         task = task_factory.get_task(params.task, logging_dir=str(directory))
@@ -72,7 +72,7 @@ def test_an_experiment_takes_the_steps_of_keras_is_resumed_and_becomes_a_model(
     world, name, tmp_path
 ):
     params, task, found, metrics = run(name, settings(world, name), tmp_path)
-    tf_keras.utils.set_random_seed(SEED)
+    keras.utils.set_random_seed(SEED)
     model = task.build_model()
     task.initialize(model)
     variables = model.trainable_variables

@@ -5,9 +5,9 @@ import sys
 
 import numpy as np
 import pytest
-import tf_keras
 
 from official.xlnet import create_optimizer
+from official.xlnet.modeling.ops.keras import keras
 from tests.helpers.tiny import VOCAB, tiny_encoder
 
 LOAD = """
@@ -19,7 +19,7 @@ ids = np.load("ids.npy")
 import official.xlnet  # All that Keras needs to know.
 found = {"signature": of_signature}
 for name in ("model.keras", "model.h5", "saved_model"):
-    model = tf_keras.models.load_model(name)
+    model = keras.models.load_model(name)
     assert type(model.optimizer).__name__ == "AdamW"
     found[name] = model.predict(ids, verbose=0)
 np.savez("found.npz", **found)
@@ -30,12 +30,12 @@ model.fit(ids, np.arange(len(ids)) % 3, verbose=0)
 @pytest.mark.slow
 def test_every_format_gives_the_same_in_a_new_process(tmp_path, caplog):
     """With dropout, recomputation, sizes that are unknown, and a last batch with one row less."""
-    tf_keras.utils.set_random_seed(1)
+    keras.utils.set_random_seed(1)
     ids = np.random.default_rng(0).integers(9, VOCAB, (5, 11)).astype(np.int32)
-    token_ids = tf_keras.Input([None], dtype="int32", name="token_ids")
+    token_ids = keras.Input([None], dtype="int32", name="token_ids")
     encoder = tiny_encoder(dropout=0.1, dropatt=0.1, recompute="block", num_layers=1)
-    hidden = tf_keras.layers.Dense(7, "relu")(encoder({"token_ids": token_ids})["content"][:, -1])
-    model = tf_keras.Model(token_ids, tf_keras.layers.Dense(3, "softmax")(hidden))
+    hidden = keras.layers.Dense(7, "relu")(encoder({"token_ids": token_ids})["content"][:, -1])
+    model = keras.Model(token_ids, keras.layers.Dense(3, "softmax")(hidden))
     model.compile(create_optimizer(encoder.config.training, 1), "sparse_categorical_crossentropy")
     losses = model.fit(ids, np.arange(5) % 3, 3, epochs=6, verbose=0).history["loss"]
     assert losses[-1] < losses[0] / 2

@@ -190,6 +190,19 @@ def test_the_experiment_is_read_at_the_edge(edges):
     assert readers == READ_THE_EXPERIMENT
 
 
+def test_one_file_chooses_the_keras():
+    """Layers of tf_keras and of Keras 3 do not mix, so nothing else may import either."""
+    found = [
+        module
+        for module, path in modules(ROOT).items()
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+        if (isinstance(node, ast.Import) and {x.name for x in node.names} & {"keras", "tf_keras"})
+        or (isinstance(node, ast.ImportFrom) and node.module.split(".")[0] in ("keras", "tf_keras"))
+        or (isinstance(node, ast.Attribute) and ast.unparse(node) == "tf.keras")
+    ]
+    assert set(found) == {"official.xlnet.modeling.ops.keras", "tools.mutants"}
+
+
 def test_folders_and_functions_are_small():
     assert crowded(ROOT) == []
     assert too_long(ROOT) == []

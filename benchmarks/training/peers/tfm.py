@@ -5,11 +5,11 @@ from __future__ import annotations
 import types
 
 import tensorflow as tf
-import tf_keras
 from official.legacy.xlnet import xlnet_modeling
 
 from benchmarks.harness.worker import Work
 from benchmarks.harness.workload import LEARNING_RATE, Shape, config_of, masked_batch
+from official.xlnet.modeling.ops.keras import keras
 
 
 def build(kind: str, shape: dict, jit_compile: bool = False) -> Work:
@@ -65,7 +65,7 @@ def create_model(
 def trainer(sizes: Shape) -> tuple:
     """Returns the model, its optimizer, a function that trains on a batch, and a batch."""
     model = create_model(config_of(sizes), bi_data=sizes.batch_size % 2 == 0, use_proj=True)
-    optimizer = tf_keras.optimizers.legacy.Adam(LEARNING_RATE)
+    optimizer = keras.optimizers.legacy.Adam(LEARNING_RATE)
     batch = {name: tf.constant(value) for name, value in masked_batch(sizes).items()}
     features = {
         "input_ids": batch["token_ids"],

@@ -43,8 +43,8 @@ def load_model(
 
     Example:
       >>> model = load_model("xlnet-base-cased", num_classes=2)
-      >>> loss = tf_keras.losses.SparseCategoricalCrossentropy(from_logits=True)
-      >>> model.compile(tf_keras.optimizers.Adam(3e-5), loss)
+      >>> loss = keras.losses.SparseCategoricalCrossentropy(from_logits=True)
+      >>> model.compile(keras.optimizers.Adam(3e-5), loss)
       >>> model.fit(["A fine film.", "Dull."], tf.constant([1, 0]))
       >>> save_pretrained(model, "runs/film", labels=["bad", "good"])
     """

@@ -13,7 +13,6 @@ from collections.abc import Sequence
 from typing import Any
 
 import tensorflow as tf
-import tf_keras
 
 from official.xlnet.checkpoints.any_format import foreign_source, load_config
 from official.xlnet.checkpoints.checkpoint_files import (
@@ -36,6 +35,7 @@ from official.xlnet.modeling.models.xlnet_classifier import XLNetClassifier
 from official.xlnet.modeling.models.xlnet_pretrainer import XLNetPretrainer
 from official.xlnet.modeling.models.xlnet_task_model import XLNetTaskModel
 from official.xlnet.modeling.networks import Encoder
+from official.xlnet.modeling.ops.keras import keras
 from official.xlnet.runtime.memory import require_memory
 from official.xlnet.tokenization.tokenizer import Tokenizer, read_vocabulary, write_vocabulary
 
@@ -272,7 +272,7 @@ def restore_run(path: str, state: tf.train.Checkpoint) -> None:
     was_scaled = any(
         name.startswith("optimizer/loss_scale/") for name in CheckpointFile(path).shapes
     )
-    is_scaled = isinstance(state.optimizer, tf_keras.mixed_precision.LossScaleOptimizer)
+    is_scaled = isinstance(state.optimizer, keras.mixed_precision.LossScaleOptimizer)
     with reading_checkpoint(path) as plain:
         status = state.restore(plain).expect_partial()
         if is_scaled == was_scaled:

@@ -9,7 +9,6 @@ from __future__ import annotations
 from typing import Any
 
 import tensorflow as tf
-import tf_keras
 
 from official.nlp.modeling.networks.bert_encoder import BertEncoderV2
 from official.xlnet.configs.experiment import XLNetConfig
@@ -21,12 +20,12 @@ from official.xlnet.modeling.layers.lm_head import LMHead
 from official.xlnet.modeling.networks.encoder import Encoder, register_network
 from official.xlnet.modeling.networks.encoder_inputs import checked_inputs
 from official.xlnet.modeling.ops.initializers import build_layers
-from official.xlnet.modeling.ops.legacy_keras import global_policy
+from official.xlnet.modeling.ops.keras import global_policy, keras
 
 _INPUTS = {"token_ids", "segment_ids", "is_padding", "order", "perm_mask", "dropout_seed"}
 
 
-@tf_keras.utils.register_keras_serializable(package="xlnet")
+@keras.utils.register_keras_serializable(package="xlnet")
 class MaskedLMHead(LMHead):
     """BERT's language-model head: logits = layer norm(activation(g W + b))·Eᵀ + bias, float32.
 
@@ -51,14 +50,14 @@ class MaskedLMHead(LMHead):
     ):
         super().__init__(vocab_size, embedding_rows, **kwargs)
         self.width, self.activation, self.init_std = width, activation, init_std
-        self.dense = tf_keras.layers.Dense(
+        self.dense = keras.layers.Dense(
             width,
             ACTIVATIONS[activation],
-            kernel_initializer=tf_keras.initializers.TruncatedNormal(stddev=init_std),
+            kernel_initializer=keras.initializers.TruncatedNormal(stddev=init_std),
             dtype=self.dtype_policy,
             name="dense",
         )
-        self.layer_norm = tf_keras.layers.LayerNormalization(
+        self.layer_norm = keras.layers.LayerNormalization(
             epsilon=1e-12, dtype="float32", name="layer_norm"
         )
 
@@ -78,7 +77,7 @@ class MaskedLMHead(LMHead):
 
 
 @register_network("bert")
-@tf_keras.utils.register_keras_serializable(package="xlnet")
+@keras.utils.register_keras_serializable(package="xlnet")
 class BertEncoder(BertEncoderV2, Encoder):
     """BERT encoder (Devlin et al., 2019): learned absolute positions, one stream, no memory.
 
@@ -148,19 +147,19 @@ class BertEncoder(BertEncoderV2, Encoder):
                 inner_activation=ACTIVATIONS[model.activation],
                 output_dropout=model.dropout,
                 attention_dropout=model.dropatt,
-                initializer=tf_keras.initializers.TruncatedNormal(stddev=model.init_std),
+                initializer=keras.initializers.TruncatedNormal(stddev=model.init_std),
                 norm_first=self.norm_first,
                 return_attention_scores=True,
                 **kwargs,
             )
 
     @property
-    def word_embedding(self) -> tf_keras.layers.Layer:
+    def word_embedding(self) -> keras.layers.Layer:
         """The layer of the word embedding."""
         return self._embedding_layer
 
     @property
-    def blocks(self) -> list[tf_keras.layers.Layer]:
+    def blocks(self) -> list[keras.layers.Layer]:
         """The transformer blocks."""
         return self._transformer_layers
 
@@ -247,7 +246,7 @@ class BertEncoder(BertEncoderV2, Encoder):
 
 
 @register_network("gpt")
-@tf_keras.utils.register_keras_serializable(package="xlnet")
+@keras.utils.register_keras_serializable(package="xlnet")
 class GptEncoder(BertEncoder):
     """GPT (Radford et al., 2018): learned absolute positions, no position sees a later one.
 
@@ -271,7 +270,7 @@ class GptEncoder(BertEncoder):
 
 
 @register_network("gpt2")
-@tf_keras.utils.register_keras_serializable(package="xlnet")
+@keras.utils.register_keras_serializable(package="xlnet")
 class Gpt2Encoder(GptEncoder):
     """GPT-2 (Radford et al., 2019): GPT with pre-activation blocks and scaled initial weights.
 
@@ -296,7 +295,7 @@ class Gpt2Encoder(GptEncoder):
 
     def __init__(self, config: XLNetConfig, **kwargs):
         super().__init__(config, **kwargs)
-        self.output_norm = tf_keras.layers.LayerNormalization(
+        self.output_norm = keras.layers.LayerNormalization(
             epsilon=1e-12, dtype="float32", name="output_norm"
         )
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import tensorflow as tf
-import tf_keras
 
 from official.xlnet.configs.model import ModelConfig
 from official.xlnet.configs.registry import TASK_LOSSES
@@ -11,11 +10,12 @@ from official.xlnet.modeling.layers.lm_head import LMHead
 from official.xlnet.modeling.networks.xlnet_encoder import XLNetEncoder
 from official.xlnet.modeling.objectives.permutation_sampling import causal_order
 from official.xlnet.modeling.ops.initializers import build_layers
+from official.xlnet.modeling.ops.keras import keras
 from official.xlnet.tokenization.special_tokens import NUM_SPECIAL
 
 
 @TASK_LOSSES.register("language_model")
-class AuxiliaryLanguageModel(tf_keras.layers.Layer):
+class AuxiliaryLanguageModel(keras.layers.Layer):
     """Cross entropy of each text of a batch, read from left to right:
 
         loss = - 1/n Σ_t log p(x_t | x_1 … x_{t-1}),    t over the n words after the first
@@ -34,7 +34,7 @@ class AuxiliaryLanguageModel(tf_keras.layers.Layer):
         sizes = model.vocab_size, model.embedding_rows
         self.lm_head = LMHead(*sizes, dtype=self.dtype_policy, name="lm_head")
 
-    def pretrained(self) -> dict[str, tf_keras.layers.Layer]:
+    def pretrained(self) -> dict[str, keras.layers.Layer]:
         """Returns the layers that a pre-trained model has, by the name of its part."""
         return {"lm_head": self.lm_head}
 

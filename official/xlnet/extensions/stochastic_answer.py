@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import tensorflow as tf
-import tf_keras
 
 from official.xlnet.configs.registry import ANSWER_MODULES
 from official.xlnet.configs.sections import HeadSections
@@ -11,6 +10,7 @@ from official.xlnet.modeling.heads.base import MASKED, Head, num_classes
 from official.xlnet.modeling.kernels.stateless_dropout import dropout, fold_in, keep_mask
 from official.xlnet.modeling.layers.losses import label_cross_entropy
 from official.xlnet.modeling.ops.initializers import normal
+from official.xlnet.modeling.ops.keras import keras
 from official.xlnet.tokenization.special_tokens import NUM_SPECIAL, SEGMENT_A, SEGMENT_B
 
 _FEATURES, _STEPS = range(2)  # What the dropout seed is folded with.
@@ -38,7 +38,7 @@ class StochasticAnswerHead(Head):
 
     def __init__(self, config: HeadSections, **kwargs):
         super().__init__(config, **kwargs)
-        self.cell = tf_keras.layers.GRUCell(
+        self.cell = keras.layers.GRUCell(
             config.model.d_model,
             kernel_initializer=normal(config.model.init_std),
             name="cell",

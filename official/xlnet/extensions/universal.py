@@ -6,7 +6,6 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 import tensorflow as tf
-import tf_keras
 
 from official.xlnet.configs.model import ModelConfig
 from official.xlnet.modeling.depth.stacked import (
@@ -16,11 +15,12 @@ from official.xlnet.modeling.depth.stacked import (
     register_depth,
 )
 from official.xlnet.modeling.ops.initializers import normal
+from official.xlnet.modeling.ops.keras import keras
 from official.xlnet.modeling.ops.shapes import sizes
 
 
 @register_depth("shared")
-@tf_keras.utils.register_keras_serializable(package="xlnet")
+@keras.utils.register_keras_serializable(package="xlnet")
 class SharedDepth(StackedDepth):
     """All layers have the same block:  h_t = block(h_{t-1} + s_t).
 
@@ -48,7 +48,7 @@ class SharedDepth(StackedDepth):
     def from_model(cls, model: ModelConfig, name: str) -> SharedDepth:
         return cls(model.step_encoding, name=name)
 
-    def blocks(self, new_block: Callable[..., tf_keras.layers.Layer], num_layers: int) -> Sequence:
+    def blocks(self, new_block: Callable[..., keras.layers.Layer], num_layers: int) -> Sequence:
         return [new_block(name="shared_layer")] * num_layers
 
     def encoded(self, number: int, hidden_states: tf.Tensor) -> tf.Tensor:
@@ -75,7 +75,7 @@ def step_encoding(step: int, width: int) -> np.ndarray:
 
 
 @register_depth("adaptive")
-@tf_keras.utils.register_keras_serializable(package="xlnet")
+@keras.utils.register_keras_serializable(package="xlnet")
 class AdaptiveDepth(SharedDepth):
     """Adaptive computation time (Graves, 2016) over the steps of one shared block.
 

@@ -5,17 +5,17 @@ from __future__ import annotations
 from typing import Any
 
 import tensorflow as tf
-import tf_keras
 
 from official.xlnet.modeling.networks.xlnet_encoder import XLNetEncoder
+from official.xlnet.modeling.ops.keras import keras
 
 
-def bert_style_encoder(encoder: XLNetEncoder, **kwargs) -> tf_keras.Model:
+def bert_style_encoder(encoder: XLNetEncoder, **kwargs) -> keras.Model:
     """Creates a functional model for `tfm.nlp.models.BertClassifier`, `BertSpanLabeler` and others.
 
     Args:
       encoder: the encoder, whose weights the model shares.
-      **kwargs: arguments of `tf_keras.Model`, e.g. `name`.
+      **kwargs: arguments of `keras.Model`, e.g. `name`.
 
     Returns:
       A model of the inputs
@@ -32,14 +32,14 @@ def bert_style_encoder(encoder: XLNetEncoder, **kwargs) -> tf_keras.Model:
       >>> classifier = tfm.nlp.models.BertClassifier(encoder, num_classes=2)
     """
     names = ("input_word_ids", "input_mask", "input_type_ids")
-    inputs = {name: tf_keras.Input([None], dtype=tf.int32, name=name) for name in names}
+    inputs = {name: keras.Input([None], dtype=tf.int32, name=name) for name in names}
     layer = BertStyleLayer(encoder, name="bert_style_encoder")
     kwargs.setdefault("name", "xlnet_bert_style_encoder")
-    return tf_keras.Model(inputs, layer(inputs), **kwargs)
+    return keras.Model(inputs, layer(inputs), **kwargs)
 
 
-@tf_keras.utils.register_keras_serializable(package="xlnet")
-class BertStyleLayer(tf_keras.layers.Layer):
+@keras.utils.register_keras_serializable(package="xlnet")
+class BertStyleLayer(keras.layers.Layer):
     """Translates inputs and outputs; see `bert_style_encoder`.
 
     Args:
@@ -67,10 +67,10 @@ class BertStyleLayer(tf_keras.layers.Layer):
         }
 
     def get_config(self) -> dict[str, Any]:
-        encoder = tf_keras.saving.serialize_keras_object(self.encoder)
+        encoder = keras.saving.serialize_keras_object(self.encoder)
         return {**super().get_config(), "encoder": encoder}
 
     @classmethod
     def from_config(cls, config):
-        encoder = tf_keras.saving.deserialize_keras_object(config["encoder"])
+        encoder = keras.saving.deserialize_keras_object(config["encoder"])
         return cls(**{**config, "encoder": encoder})

@@ -6,7 +6,6 @@ import dataclasses
 import functools
 
 import tensorflow as tf
-import tf_keras
 
 from data_prep.tasks.task_data import read_task
 from official.core import config_definitions as cfg
@@ -20,6 +19,7 @@ from official.xlnet.configs.validation import require
 from official.xlnet.garden.model_task import ModelTask, ModelTaskConfig, adamw
 from official.xlnet.inference.task_prediction import unit_lengths
 from official.xlnet.modeling.models.xlnet_task_model import XLNetTaskModel
+from official.xlnet.modeling.ops.keras import keras
 from official.xlnet.runtime.memory import require_memory
 from official.xlnet.tasks.batching import TrainingBatches
 from official.xlnet.tasks.task import Task
@@ -83,9 +83,9 @@ class ClassificationTask(ModelTask):
         replicas = context.num_replicas_in_sync // context.num_input_pipelines
         return dataset.take(batches.steps_per_epoch * replicas)
 
-    def build_metrics(self, training: bool = True) -> list[tf_keras.metrics.Metric]:
+    def build_metrics(self, training: bool = True) -> list[keras.metrics.Metric]:
         """Accuracy, of validation."""
-        return [] if training else [tf_keras.metrics.SparseCategoricalAccuracy("accuracy")]
+        return [] if training else [keras.metrics.SparseCategoricalAccuracy("accuracy")]
 
     def validation_step(
         self, inputs: dict[str, tf.Tensor], model: XLNetTaskModel, metrics=None
@@ -96,7 +96,7 @@ class ClassificationTask(ModelTask):
         losses = tf.boolean_mask(model.head.loss(outputs, inputs), is_real_U)
         model.loss_metric.update_state(losses)
         for metric in metrics or []:  # Of the model, and of `build_metrics`.
-            if isinstance(metric, tf_keras.metrics.SparseCategoricalAccuracy):
+            if isinstance(metric, keras.metrics.SparseCategoricalAccuracy):
                 metric.update_state(inputs["label"], outputs["logits"], is_real_U)
         return {self.loss: losses}
 

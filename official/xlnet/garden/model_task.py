@@ -6,11 +6,11 @@ import dataclasses
 from typing import Any
 
 import tensorflow as tf
-import tf_keras
 
 from official.core import base_task
 from official.core import config_definitions as cfg
 from official.xlnet.modeling.models.trainable_model import TrainableModel
+from official.xlnet.modeling.ops.keras import keras
 
 
 @dataclasses.dataclass
@@ -41,7 +41,7 @@ class ModelTask(base_task.Task):
         self,
         inputs: dict[str, tf.Tensor],
         model: TrainableModel,
-        optimizer: tf_keras.optimizers.Optimizer,
+        optimizer: keras.optimizers.Optimizer,
         metrics=None,
     ) -> dict[str, tf.Tensor]:
         """One update by `model.train_step`; see the base class."""

@@ -13,7 +13,6 @@ from typing import Any, TypeVar
 
 import numpy as np
 import tensorflow as tf
-from tf_keras.utils import pad_sequences
 
 from official.xlnet.configs.validation import AT_LEAST_1, require_number
 from official.xlnet.errors import require_data
@@ -30,6 +29,7 @@ from official.xlnet.inference.language_model import (
 from official.xlnet.inference.network.inference_encoder import finite
 from official.xlnet.inference.sampling import Sampling
 from official.xlnet.modeling.models.xlnet_pretrainer import XLNetPretrainer
+from official.xlnet.modeling.ops.keras import keras
 from official.xlnet.modeling.ops.visibility import NEVER_VISIBLE
 from official.xlnet.tokenization.blanks import BlankText, has_blank, parse_blanks
 from official.xlnet.tokenization.sentencepiece_proto import WHITESPACE_PIECES
@@ -309,7 +309,7 @@ def _template(rows: list[_Row], is_allowed_GV: np.ndarray, causal: bool) -> Temp
         num_context = len(row.token_ids)
         order_C[:num_context] = np.arange(1 - num_context, 1) if causal else 0
         order_C[row.targets] = np.arange(1, len(row.targets) + 1)
-    padded = functools.partial(pad_sequences, padding="post")
+    padded = functools.partial(keras.utils.pad_sequences, padding="post")
     targets = [row.targets for row in rows]
     return Template(
         token_ids_BT=tf.constant(padded([row.token_ids for row in rows], num_tokens, value=PAD_ID)),

@@ -8,11 +8,11 @@ from typing import NamedTuple
 
 import numpy as np
 import tensorflow as tf
-from tf_keras.utils import pad_sequences
 
 from official.xlnet.configs.experiment import XLNetConfig
 from official.xlnet.inference.language_model import bucket, window_length
 from official.xlnet.inference.text_parts import GIVEN, HIDDEN, TARGET, TextParts
+from official.xlnet.modeling.ops.keras import keras
 from official.xlnet.tokenization.special_tokens import EOD_ID, MASK_ID, PAD_ID
 
 # A text in an order: a random number for each token, or None from left to right.
@@ -91,7 +91,7 @@ class Window:
     ) -> dict[str, tf.Tensor]:
         """Inputs of the network: the window of some texts. `memory` may be of one row, for all."""
         parts = [row_ids[self.start : self.end] for row_ids in ids]
-        token_ids_BT = pad_sequences(parts, self.length, padding="post", value=PAD_ID)
+        token_ids_BT = keras.utils.pad_sequences(parts, self.length, padding="post", value=PAD_ID)
         is_padding_BT = np.arange(self.length) >= np.array([len(part) for part in parts])[:, None]
         inputs = {"token_ids": tf.constant(token_ids_BT), "is_padding": tf.constant(is_padding_BT)}
         if memory is not None:

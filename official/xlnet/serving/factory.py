@@ -6,8 +6,6 @@ import itertools
 from collections.abc import Sequence
 from typing import Any
 
-import tf_keras
-
 from official.xlnet.checkpoints import model_directory
 from official.xlnet.checkpoints.any_format import load_config, load_tokenizer
 from official.xlnet.configs.choices import SERVED_HEADS
@@ -19,6 +17,7 @@ from official.xlnet.errors import require_config
 from official.xlnet.inference.language_model import loaded, window_length
 from official.xlnet.inference.network.length_buckets import default_lengths
 from official.xlnet.modeling.models.xlnet_task_model import XLNetTaskModel
+from official.xlnet.modeling.ops.keras import keras
 from official.xlnet.serving.services.base import Service, Settings
 from official.xlnet.serving.services.pretrained import EncoderService, LanguageModelService
 from official.xlnet.tokenization.graph.tokenizer import GraphTokenizer
@@ -68,7 +67,7 @@ def create_service(
     )
     tokenizer = load_tokenizer(model_dir)
     config.training.precision = "float32"
-    tf_keras.mixed_precision.set_global_policy("float32")
+    keras.mixed_precision.set_global_policy("float32")
     task = config.task
     trained = {"task": task.max_length, "encoder": config.data.seq_len, "lm": window_length(config)}
     longest = max_length or trained[head]

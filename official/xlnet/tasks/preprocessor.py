@@ -8,14 +8,13 @@ import tempfile
 from typing import Any
 
 import tensorflow as tf
-import tf_keras
 
 from official.xlnet.configs.experiment import XLNetConfig
 from official.xlnet.configs.task import TaskConfig
 from official.xlnet.configs.validation import require_one_of
 from official.xlnet.errors import require_config
 from official.xlnet.modeling.kernels.tensorflow_internals import is_compiled
-from official.xlnet.modeling.ops.legacy_keras import LegacyLayer
+from official.xlnet.modeling.ops.keras import GuardedLayer, keras
 from official.xlnet.tasks import long_texts
 from official.xlnet.tokenization.graph.packing import padded
 from official.xlnet.tokenization.graph.tokenizer import GraphTokenizer
@@ -23,8 +22,8 @@ from official.xlnet.tokenization.special_tokens import VOCAB_FILE
 from official.xlnet.tokenization.tokenizer import Tokenizer, write_vocabulary
 
 
-@tf_keras.utils.register_keras_serializable(package="xlnet")
-class Preprocessor(LegacyLayer):
+@keras.utils.register_keras_serializable(package="xlnet")
+class Preprocessor(GuardedLayer):
     """Converts texts to model features with TensorFlow operations, as `predict` does.
 
     Args:

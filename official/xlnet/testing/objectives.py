@@ -9,13 +9,13 @@ from typing import Any
 
 import numpy as np
 import tensorflow as tf
-import tf_keras
 
 from official.xlnet.configs.experiment import XLNetConfig
 from official.xlnet.errors import ConfigError
 from official.xlnet.modeling.layers.two_stream_mask import TwoStreamAttentionMask
 from official.xlnet.modeling.models.xlnet_pretrainer import XLNetPretrainer
 from official.xlnet.modeling.objectives.base import prediction_rows
+from official.xlnet.modeling.ops.keras import keras
 from official.xlnet.modeling.ops.visibility import can_attend
 from official.xlnet.tokenization.special_tokens import CLS_ID, EOD_ID, NUM_SPECIAL, SEP_ID
 
@@ -158,9 +158,9 @@ def _check_dependencies(config: XLNetConfig) -> None:
 
 def _step(config: XLNetConfig) -> tuple[XLNetPretrainer, float, list[tuple[str, np.ndarray]]]:
     """A model after one step of gradient descent, the loss, and gradients by name."""
-    tf_keras.utils.set_random_seed(3)
+    keras.utils.set_random_seed(3)
     model = XLNetPretrainer(config)
-    model.compile(tf_keras.optimizers.SGD(1.0, momentum=0.9))
+    model.compile(keras.optimizers.SGD(1.0, momentum=0.9))
     model.optimizer.build(model.trainable_variables)  # Or the step would be traced twice.
     before = [variable.numpy() for variable in model.trainable_variables]
     step = model.train_step
@@ -174,7 +174,7 @@ def _step(config: XLNetConfig) -> tuple[XLNetPretrainer, float, list[tuple[str, 
 def _check_restored(config: XLNetConfig, model: XLNetPretrainer) -> None:
     with tempfile.TemporaryDirectory() as folder:
         model.save(f"{folder}/model.keras")
-        again = tf_keras.models.load_model(f"{folder}/model.keras")
+        again = keras.models.load_model(f"{folder}/model.keras")
         tf.train.Checkpoint(model=model, optimizer=model.optimizer).write(f"{folder}/state")
         state = tf.train.Checkpoint(model=again, optimizer=again.optimizer)
         state.read(f"{folder}/state").assert_existing_objects_matched()

@@ -15,7 +15,6 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 import tensorflow as tf
-import tf_keras
 
 from official.xlnet import __version__
 from official.xlnet.checkpoints import model_directory
@@ -34,6 +33,7 @@ from official.xlnet.files.json_files import read_json
 from official.xlnet.files.locks import require_in_place
 from official.xlnet.modeling.kernels.product_type import advice_on_products, products_in
 from official.xlnet.modeling.models.trainable_model import TrainableModel
+from official.xlnet.modeling.ops.keras import keras
 from official.xlnet.runtime.agreement import require_agreement
 from official.xlnet.runtime.distribution import (
     compiles_step,
@@ -52,7 +52,7 @@ _SUMMARY_STEPS = 10  # Steps between two TensorBoard summaries; the last step ha
 _RECENT = 100  # Recent executions, used to estimate speed and remaining time.
 
 
-class Loop(tf_keras.callbacks.Callback):
+class Loop(keras.callbacks.Callback):
     """A training run: resumes, trains, logs, saves checkpoints and stops.
 
     A subclass is a kind of training: it creates the model and its batches, and says which settings
@@ -191,7 +191,7 @@ class Loop(tf_keras.callbacks.Callback):
         check_inputs(self.output, inputs, saved is not None, self.is_chief)
         if saved is not None:
             self._check_resumable()
-        tf_keras.utils.set_random_seed(training.seed)
+        keras.utils.set_random_seed(training.seed)
         with self.strategy.scope():
             model = self.create_model(init_from if saved is None else None)
             optimizer = create_optimizer(training, self.config.model.num_layers)

@@ -1,6 +1,6 @@
 """AdamW, LAMB, Muon, and the base of all optimizers: clipping and layer-wise rate decay.
 
-AdamW is tf_keras' with two changes. The update runs in TensorFlow's fused Adam kernel, which
+AdamW is Keras' with two changes. The update runs in TensorFlow's fused Adam kernel, which
 reads and writes each array once. Layer-wise rate decay scales the update of a variable rather than
 its gradient, because Adam is invariant to the scale of the gradient.
 """
@@ -12,11 +12,11 @@ from collections.abc import Callable
 from typing import ClassVar, NamedTuple
 
 import tensorflow as tf
-import tf_keras
 
 from official.xlnet.configs.registry import OPTIMIZERS
 from official.xlnet.configs.training import TrainingConfig
 from official.xlnet.configs.validation import AT_LEAST_1, require, require_number, require_type
+from official.xlnet.modeling.ops.keras import keras
 from official.xlnet.training.schedules import WarmupThenDecay
 
 INITIAL_LOSS_SCALE = (
@@ -60,7 +60,7 @@ class Step(NamedTuple):
     epsilon: tf.Tensor
 
 
-class Optimizer(tf_keras.optimizers.AdamW):
+class Optimizer(keras.optimizers.AdamW):
     """Base class of optimizers with layer-wise learning rate decay and two moments.
 
     A subclass updates a variable in `update_step(gradient, variable)`, from the attribute `step`
@@ -75,7 +75,7 @@ class Optimizer(tf_keras.optimizers.AdamW):
       layer_decay: α in (0, 1]; the rate of layer m is scaled by s = α^(L-m) (see `layer_of`).
         1 for the same rate everywhere.
       decay_embedding: whether the embedding counts as layer 0; False for the full rate.
-      **kwargs: further arguments of `tf_keras.optimizers.AdamW`.
+      **kwargs: further arguments of `keras.optimizers.AdamW`.
 
     Attributes:
       step: numbers of this update, a `Step`.
@@ -191,7 +191,7 @@ def register_optimizer(name: str) -> Callable[[type[Optimizer]], type[Optimizer]
 
 
 @register_optimizer("adamw")
-@tf_keras.utils.register_keras_serializable(package="xlnet")
+@keras.utils.register_keras_serializable(package="xlnet")
 class AdamW(Optimizer):
     """AdamW optimizer (Loshchilov and Hutter, 2019) with layer-wise learning rate decay.
 
@@ -225,7 +225,7 @@ class AdamW(Optimizer):
 
 
 @register_optimizer("lamb")
-@tf_keras.utils.register_keras_serializable(package="xlnet")
+@keras.utils.register_keras_serializable(package="xlnet")
 class LAMB(AdamW):
     """LAMB optimizer (You et al., 2020), for large batches.
 
@@ -254,7 +254,7 @@ class LAMB(AdamW):
 
 
 @register_optimizer("muon")
-@tf_keras.utils.register_keras_serializable(package="xlnet")
+@keras.utils.register_keras_serializable(package="xlnet")
 class Muon(AdamW):
     """Muon optimizer (Jordan et al., 2024): orthogonalized momentum for the matrices of layers.
 
@@ -263,8 +263,7 @@ class Muon(AdamW):
 
     All other variables, among them embeddings and heads, are updated by `AdamW`. The factor makes
     the root mean square of an update about scale·lr, whatever the shape (Liu et al., 2025). A
-    kernel of heads [D, N, H] is a matrix [D, N·H]. The Muon of Keras 3 makes the same updates, but
-    is not an optimizer of `tf_keras`.
+    kernel of heads [D, N, H] is a matrix [D, N·H]. Keras 3 has one that makes the same updates.
 
     Args:
       learning_rate: lr, a float or a learning rate schedule.
@@ -308,7 +307,7 @@ _LAYER_MATRIX = re.compile(
 
 def create_optimizer(
     training: TrainingConfig, num_layers: int
-) -> Optimizer | tf_keras.mixed_precision.LossScaleOptimizer:
+) -> Optimizer | keras.mixed_precision.LossScaleOptimizer:
     """Creates the optimizer of a run, with its learning rate schedule.
 
     With `training.precision` `mixed_float16` it is wrapped in a `LossScaleOptimizer`: the loss is
@@ -342,7 +341,7 @@ def create_optimizer(
     )
     if training.precision != "mixed_float16":
         return optimizer
-    return tf_keras.mixed_precision.LossScaleOptimizer(optimizer, initial_scale=INITIAL_LOSS_SCALE)
+    return keras.mixed_precision.LossScaleOptimizer(optimizer, initial_scale=INITIAL_LOSS_SCALE)
 
 
 def layer_of(variable_name: str, num_layers: int) -> int:

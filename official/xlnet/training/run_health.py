@@ -27,9 +27,8 @@ from official.xlnet.modeling.objectives import create_objective
 from official.xlnet.runtime.memory import least_bytes, rows_at_once
 
 if TYPE_CHECKING:  # `prepare` counts targets without a model.
-    import tf_keras
-
     from official.xlnet.modeling.models.xlnet_pretrainer import XLNetPretrainer
+    from official.xlnet.modeling.ops.keras import keras
     from official.xlnet.runtime.metrics_log import RunLog
     from official.xlnet.training.run_data import RunData
 
@@ -430,7 +429,7 @@ def _is_finite(x: tf.Tensor) -> bool:
 
 
 @contextlib.contextmanager
-def _observed(layer: tf_keras.layers.Layer, look: Callable) -> Iterator[None]:
+def _observed(layer: keras.layers.Layer, look: Callable) -> Iterator[None]:
     """Forward hook: calls `look(layer, output)` after each call of a layer."""
     call = layer.call
 

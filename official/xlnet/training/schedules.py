@@ -14,10 +14,10 @@ from collections.abc import Callable
 from typing import Any
 
 import tensorflow as tf
-import tf_keras
 
 from official.xlnet.configs.registry import SCHEDULES
 from official.xlnet.configs.training import TrainingConfig
+from official.xlnet.modeling.ops.keras import keras
 
 
 def register_schedule(name: str) -> Callable[[Callable], Callable]:
@@ -61,8 +61,8 @@ def constant_with_cooldown(done: tf.Tensor, training: TrainingConfig) -> tf.Tens
     return left if training.cooldown == "linear" else 1 - tf.sqrt(1 - left)
 
 
-@tf_keras.utils.register_keras_serializable(package="xlnet")
-class WarmupThenDecay(tf_keras.optimizers.schedules.LearningRateSchedule):
+@keras.utils.register_keras_serializable(package="xlnet")
+class WarmupThenDecay(keras.optimizers.schedules.LearningRateSchedule):
     """Learning rate schedule: linear warmup, then the decay of `training.schedule`.
 
     Args:

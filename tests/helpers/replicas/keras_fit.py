@@ -3,22 +3,21 @@
 import argparse
 import json
 
-import tf_keras
-
 from official import xlnet
+from official.xlnet.modeling.ops.keras import keras
 from official.xlnet.runtime.distribution import create_strategy
 
 
 def fit(strategy, config, data_dir, num_steps):
     """The metrics of each step of `fit`."""
     config = xlnet.XLNetConfig.load(config)
-    tf_keras.utils.set_random_seed(0)
+    keras.utils.set_random_seed(0)
     with strategy.scope():
         model = xlnet.XLNetPretrainer(config)
         model.compile(xlnet.create_optimizer(config.training, config.model.num_layers))
     data = xlnet.pretraining_dataset(data_dir, config.training.batch_size, config=config)
     steps = []
-    alone = tf_keras.callbacks.LambdaCallback(
+    alone = keras.callbacks.LambdaCallback(
         on_train_batch_begin=lambda *_: model.reset_metrics(),
         on_train_batch_end=lambda _, logs: steps.append({k: float(x) for k, x in logs.items()}),
     )

@@ -5,17 +5,17 @@ import os
 import numpy as np
 import pytest
 import tensorflow as tf
-import tf_keras
 
 from official import xlnet
 from official.xlnet.errors import ConfigError
+from official.xlnet.modeling.ops.keras import keras
 from tests.helpers.corpora import vocabulary_dir
 from tests.helpers.tiny import randomize, tiny_config
 
 TEXTS = ["the water may find", "but not made. now", "first", ""]
 PAIRS = [("a b", "water", "now"), ("not", "made first", "but")]
 PROBABILITIES = {"classification": tf.nn.softmax, "multi_label": tf.sigmoid}
-LOSS = tf_keras.losses.SparseCategoricalCrossentropy(from_logits=True)
+LOSS = keras.losses.SparseCategoricalCrossentropy(from_logits=True)
 
 
 def predicted(folder, texts=TEXTS):
@@ -55,9 +55,9 @@ def test_a_folder_in_each_format(world, tmp_path, kind, form):
 @pytest.mark.slow
 def test_from_a_folder_to_fit_on_strings(world, tmp_path):
     """Without a head; trained, saved in each form, and loaded again, texts go in everywhere."""
-    tf_keras.utils.set_random_seed(1)
+    keras.utils.set_random_seed(1)
     model = xlnet.load_model(world.pretrained, num_classes=2, max_length=23)
-    model.compile(tf_keras.optimizers.Adam(0.01), LOSS, ["accuracy"])
+    model.compile(keras.optimizers.Adam(0.01), LOSS, ["accuracy"])
     labels = [1, 0, 1, 0]
     history = model.fit(TEXTS, labels, validation_data=(np.array(TEXTS), labels), epochs=30)
     losses = history.history["val_loss"]
@@ -72,7 +72,7 @@ def test_from_a_folder_to_fit_on_strings(world, tmp_path):
     assert (task.labels, task.max_length) == (("bad", "good"), 23)
     for name in ("model.keras", "saved"):
         model.save(tmp_path / name)
-        again = tf_keras.models.load_model(tmp_path / name)
+        again = keras.models.load_model(tmp_path / name)
         np.testing.assert_allclose(again.predict(TEXTS, verbose=0), wanted, atol=1e-5)
     xlnet.save_pretrained(model, tmp_path / "of_keras")
     np.testing.assert_allclose(predicted(tmp_path / "of_keras"), tf.nn.softmax(wanted), atol=1e-5)
@@ -82,13 +82,13 @@ def test_from_a_folder_to_fit_on_strings(world, tmp_path):
 def test_a_functional_model_of_texts(world, tmp_path):
     source = world.pretrained
     preprocessor = xlnet.Preprocessor(xlnet.load_tokenizer(source), xlnet.load_config(source).task)
-    texts, encoder = tf_keras.Input([], dtype=tf.string), xlnet.load_encoder(source)
-    score = tf_keras.layers.Dense(1)(encoder(preprocessor(texts))["content"][:, -1])
-    model = tf_keras.Model(texts, score)
+    texts, encoder = keras.Input([], dtype=tf.string), xlnet.load_encoder(source)
+    score = keras.layers.Dense(1)(encoder(preprocessor(texts))["content"][:, -1])
+    model = keras.Model(texts, score)
     model.compile("adam", "mse")
     model.fit(np.array(TEXTS), np.zeros(4), verbose=0)
     model.save(tmp_path / "model.keras")
-    again = tf_keras.models.load_model(tmp_path / "model.keras")
+    again = keras.models.load_model(tmp_path / "model.keras")
     wanted = model.predict(np.array(TEXTS), verbose=0)
     np.testing.assert_allclose(again.predict(np.array(TEXTS), verbose=0), wanted, atol=1e-5)
     with pytest.raises(ConfigError, match="for inputs of Keras there is the layer `Preprocessor`"):

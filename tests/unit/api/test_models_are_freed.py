@@ -7,10 +7,10 @@ import weakref
 import numpy as np
 import pytest
 import tensorflow as tf
-import tf_keras
 from tensorflow.python.framework import ops
 
 from official import xlnet
+from official.xlnet.modeling.ops.keras import keras
 from tests.helpers.task_corpora import labelled
 from tests.helpers.tiny import random_inputs, random_windows, tiny_config
 
@@ -48,13 +48,13 @@ def differentiate(run):
 def classify(paths, path):
     """Fits, predicts, saves and loads a Keras model."""
     model = xlnet.XLNetClassifier(xlnet.load_encoder(paths["lm"]), 2)
-    model.compile("adam", tf_keras.losses.SparseCategoricalCrossentropy(from_logits=True))
+    model.compile("adam", keras.losses.SparseCategoricalCrossentropy(from_logits=True))
     ids = np.random.default_rng(0).integers(9, 200, [6, 11]).astype(np.int32)
     inputs = {"token_ids": ids, "is_padding": np.zeros([6, 11], bool)}
     model.fit(inputs, np.arange(6) % 2, batch_size=3, verbose=0)
     model.predict(inputs, verbose=0)
     model.save(f"{path}/model.keras")
-    tf_keras.models.load_model(f"{path}/model.keras").predict(inputs, verbose=0)
+    keras.models.load_model(f"{path}/model.keras").predict(inputs, verbose=0)
 
 
 CASES = {
@@ -83,7 +83,7 @@ CASES = {
 def alive():
     """Layers, models and variables, by their address."""
     gc.collect()
-    kinds = (tf_keras.layers.Layer, tf.Variable)
+    kinds = (keras.layers.Layer, tf.Variable)
     found = [x for x in gc.get_objects() if issubclass(type(x), kinds)]
     return {id(x): weakref.ref(x) for x in found}
 

@@ -3,12 +3,12 @@
 import numpy as np
 import pytest
 import tensorflow as tf
-import tf_keras
 
 from official.xlnet.configs.objective import Stage
 from official.xlnet.configs.sections import ObjectiveSections
 from official.xlnet.errors import ConfigError
 from official.xlnet.modeling.objectives.auxiliary import AuxiliaryObjectives
+from official.xlnet.modeling.ops.keras import keras
 from official.xlnet.tokenization.special_tokens import CLS_ID, EOD_ID, SEP_ID
 from tests.helpers.compiled import make_model
 from tests.helpers.tiny import REUSE, TOKENS, random_windows, tiny_config
@@ -37,7 +37,7 @@ def test_losses_and_gradients_by_hand_and_the_language_model_as_without_them(set
     settings = {"clip_norm": 0, "weight_decay": 0, **settings}
     model = make_model(auxiliary=ALL, auxiliary_weights=[*weights.values()], **settings)
     plain = make_model(**settings)
-    model.compile(tf_keras.optimizers.SGD(0.1))
+    model.compile(keras.optimizers.SGD(0.1))
     batch = windows()
     task = model.make_permutation(batch)
     outputs = model(task.inputs | model._recall(model.memory, batch))

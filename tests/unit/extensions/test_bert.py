@@ -3,13 +3,13 @@
 import numpy as np
 import pytest
 import tensorflow as tf
-import tf_keras
 from official.nlp.modeling import layers
 
 from official.xlnet.configs.registry import NETWORKS
 from official.xlnet.errors import ConfigError
 from official.xlnet.modeling.kernels.product_type import products_in
 from official.xlnet.modeling.models.xlnet_pretrainer import XLNetPretrainer
+from official.xlnet.modeling.ops.keras import keras
 from official.xlnet.training.optimization import layer_of
 from tests.helpers.tiny import LAYERS, TOKENS, VOCAB, WIDTH, randomize, tiny_config
 
@@ -41,7 +41,7 @@ def test_head_is_the_masked_lm_of_the_model_garden():
     head.build()
     randomize(head.variables, 5)
     table = encoder.get_embedding_table()
-    gelu = lambda x: tf_keras.activations.gelu(x, approximate=True)  # noqa: E731
+    gelu = lambda x: keras.activations.gelu(x, approximate=True)  # noqa: E731
     theirs = layers.MaskedLM(table, activation=gelu)
     hidden = np.random.default_rng(3).standard_normal([3, TOKENS, WIDTH]).astype(np.float32)
     positions = tf.constant([[1, 5], [12, 0], [7, 7]])

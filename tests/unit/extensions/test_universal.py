@@ -3,7 +3,6 @@
 import numpy as np
 import pytest
 import tensorflow as tf
-import tf_keras
 
 from official.xlnet import save_pretrained
 from official.xlnet.analysis.attention_maps import token_steps
@@ -12,6 +11,7 @@ from official.xlnet.extensions.universal import AdaptiveDepth, step_encoding
 from official.xlnet.inference.cached_decoding import prefill
 from official.xlnet.inference.network.inference_encoder import InferenceEncoder
 from official.xlnet.modeling.models.xlnet_pretrainer import XLNetPretrainer
+from official.xlnet.modeling.ops.keras import keras
 from tests.helpers.compare import assert_all_close
 from tests.helpers.corpora import vocabulary_dir
 from tests.helpers.tiny import (
@@ -160,7 +160,7 @@ def step_of_halting(ponder_weight):
     with tf.GradientTape() as tape:
         model(model.make_permutation(batch).inputs, training=True)
         (cost,) = model.encoder.losses
-    model.compile(tf_keras.optimizers.SGD(0.1))
+    model.compile(keras.optimizers.SGD(0.1))
     loss = model.train_step(batch)["loss"].numpy()
     return bias.numpy() + 2.0, tape.gradient(cost, bias).numpy(), loss
 

@@ -2,10 +2,10 @@
 
 import numpy as np
 import pytest
-import tf_keras
 from official.nlp.modeling.models import BertClassifier
 
 from official.xlnet.garden import bert_style_encoder
+from official.xlnet.modeling.ops.keras import keras
 from tests.helpers.tiny import VOCAB, WIDTH, tiny_encoder
 
 LENGTHS = (5, 13, 8)
@@ -47,8 +47,8 @@ def test_outputs_are_those_of_the_encoder_on_each_row_alone(side, memory):
 @pytest.mark.slow
 def test_a_classifier_trains():
     model = BertClassifier(bert_style_encoder(tiny_encoder(dropout=0.1)), num_classes=3)
-    loss = tf_keras.losses.SparseCategoricalCrossentropy(from_logits=True)
-    model.compile(tf_keras.optimizers.Adam(0.01), loss)
+    loss = keras.losses.SparseCategoricalCrossentropy(from_logits=True)
+    model.compile(keras.optimizers.Adam(0.01), loss)
     given, labels = inputs("right"), np.array([0, 2, 1])
     losses = model.fit(given, labels, epochs=21, verbose=0).history["loss"]
     assert losses[-1] < losses[0] / 2
@@ -58,6 +58,6 @@ def test_a_functional_model_of_it_is_saved_whole(tmp_path):
     model = bert_style_encoder(tiny_encoder())
     given = inputs("left")
     model.save(f"{tmp_path}/model.keras")
-    again = tf_keras.models.load_model(f"{tmp_path}/model.keras")
+    again = keras.models.load_model(f"{tmp_path}/model.keras")
     for name, value in model(given).items():
         np.testing.assert_allclose(again(given)[name], value, atol=1e-6)

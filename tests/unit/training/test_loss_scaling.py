@@ -6,9 +6,9 @@ import pathlib
 import numpy as np
 import pytest
 import tensorflow as tf
-import tf_keras
 
 from official.xlnet.configs.experiment import XLNetConfig
+from official.xlnet.modeling.ops.keras import keras
 from official.xlnet.runtime.history import read_history
 from official.xlnet.runtime.metrics_log import EVENTS_FILE
 from official.xlnet.training import optimization, run_health
@@ -24,7 +24,7 @@ FLOAT16 = "precision=mixed_float16"
 def policy():
     """Runs leave the global policy alone: a model loaded afterwards computes as it did before."""
     yield
-    assert tf_keras.mixed_precision.global_policy().name == "float32"
+    assert keras.mixed_precision.global_policy().name == "float32"
 
 
 def losses_of(model_dir):

@@ -13,7 +13,6 @@ import dataclasses
 import os
 
 import tensorflow as tf
-import tf_keras
 from official.legacy.xlnet import xlnet_modeling
 
 from benchmarks.learning.time_to_quality.peers.common import WEIGHT_DECAY, arguments, steps
@@ -24,20 +23,21 @@ from official.xlnet.configs.sections import ObjectiveSections
 from official.xlnet.data.pretraining_dataset import Records, pretraining_dataset
 from official.xlnet.files.json_files import write_json
 from official.xlnet.modeling.objectives import create_objective
+from official.xlnet.modeling.ops.keras import keras
 from official.xlnet.tokenization.tokenizer import num_pieces
 from official.xlnet.training.run_health import unigram_distribution
 
 
 def main() -> None:
     flags = arguments()
-    tf_keras.utils.set_random_seed(flags.seed)
+    keras.utils.set_random_seed(flags.seed)
     config = XLNetConfig.load(flags.config)
     config.model.fit_vocabulary(num_pieces(flags.vocab), flags.vocab)
     config.model = dataclasses.replace(config.model, mem_len=0)
     config.training = dataclasses.replace(config.training, seed=flags.seed)
     training = config.training
     model = create_model(config, bi_data=config.data.bidirectional)
-    optimizer = tf_keras.optimizers.AdamW(
+    optimizer = keras.optimizers.AdamW(
         flags.rate,
         weight_decay=WEIGHT_DECAY,
         beta_1=training.adam_beta_1,

@@ -20,7 +20,6 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
-import tf_keras
 
 from official.xlnet.checkpoints.any_format import load_tokenizer
 from official.xlnet.configs.experiment import CONFIG_FILE, XLNetConfig
@@ -31,6 +30,7 @@ from official.xlnet.files.checksums import INPUTS_FILE, check_inputs
 from official.xlnet.files.json_files import read_json, write_json
 from official.xlnet.files.locks import only_writer
 from official.xlnet.files.schema import conform
+from official.xlnet.modeling.ops.keras import keras
 from official.xlnet.runtime.distribution import is_chief
 from official.xlnet.runtime.progress import Progress
 from official.xlnet.training.finetuning import RunsFile, Start, inputs_of, run_finetuning
@@ -100,7 +100,7 @@ class Runs:
         return run
 
     def _train(self, config: XLNetConfig, directory: str) -> Run:
-        tf_keras.backend.clear_session()
+        keras.backend.clear_session()
         start = time.monotonic()
         metric, metrics = None, {}
         try:

@@ -6,11 +6,10 @@ from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 import tensorflow as tf
-import tf_keras
 
 from official.xlnet.configs.model import ModelConfig
 from official.xlnet.configs.registry import DEPTHS
-from official.xlnet.modeling.ops.legacy_keras import ConfiguredLayer
+from official.xlnet.modeling.ops.keras import ConfiguredLayer, keras
 from official.xlnet.modeling.ops.shapes import sizes
 
 # Maps (index of the layer, hidden states [B, X, D]) to the hidden states after its block.
@@ -48,7 +47,7 @@ class DepthOutputs(NamedTuple):
 
 
 @register_depth("stacked")
-@tf_keras.utils.register_keras_serializable(package="xlnet")
+@keras.utils.register_keras_serializable(package="xlnet")
 class StackedDepth(ConfiguredLayer):
     """Each layer has a block of its own:  h_l = block_l(h_{l-1}).
 
@@ -78,7 +77,7 @@ class StackedDepth(ConfiguredLayer):
         """Creates the depth that `model` describes."""
         return cls(name=name)
 
-    def blocks(self, new_block: Callable[..., tf_keras.layers.Layer], num_layers: int) -> Sequence:
+    def blocks(self, new_block: Callable[..., keras.layers.Layer], num_layers: int) -> Sequence:
         """The block of each layer.
 
         Args:

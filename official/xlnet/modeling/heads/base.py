@@ -6,17 +6,17 @@ from collections.abc import Callable
 from typing import TypeVar
 
 import tensorflow as tf
-import tf_keras
 
 from official.xlnet.configs.registry import HEADS
 from official.xlnet.configs.sections import HeadSections
 from official.xlnet.errors import require_config
 from official.xlnet.modeling.ops.initializers import normal
+from official.xlnet.modeling.ops.keras import keras
 
 MASKED = -1e30  # Score of masked elements, in a softmax or a maximum.
 
 
-class Head(tf_keras.layers.Layer):
+class Head(keras.layers.Layer):
     """Base class of task heads: a layer from hidden states to task outputs, and its loss.
 
     A batch has U units of S sequences of T tokens. S is 1 for a single text and the number of
@@ -65,16 +65,16 @@ class Head(tf_keras.layers.Layer):
         """
         return tf.ones_like(labels["weight"])
 
-    def dense(self, units: int, name: str, **kwargs) -> tf_keras.layers.Dense:
+    def dense(self, units: int, name: str, **kwargs) -> keras.layers.Dense:
         """Creates a dense layer in float32 with the model's weight initialization.
 
         Args:
           units: output width.
           name: name of the layer.
-          **kwargs: further arguments of `tf_keras.layers.Dense`.
+          **kwargs: further arguments of `keras.layers.Dense`.
         """
         kernel = normal(self.config.model.init_std)
-        return tf_keras.layers.Dense(
+        return keras.layers.Dense(
             units, kernel_initializer=kernel, name=name, dtype="float32", **kwargs
         )
 

@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 import tensorflow as tf
-import tf_keras
 
 from official.xlnet.configs.model import ModelConfig
 from official.xlnet.modeling.heads.base import MASKED
 from official.xlnet.modeling.kernels.matrix_products import from_heads, to_heads
 from official.xlnet.modeling.kernels.stateless_dropout import dropout
 from official.xlnet.modeling.ops.initializers import build_layers, normal
+from official.xlnet.modeling.ops.keras import keras
 
 
-class SequenceSummary(tf_keras.layers.Layer):
+class SequenceSummary(keras.layers.Layer):
     """Pools hidden states into one vector: dropout(tanh(W · pool(content) + b)).
 
     `kind` selects the pooling:
@@ -29,7 +29,7 @@ class SequenceSummary(tf_keras.layers.Layer):
     def __init__(self, model: ModelConfig, kind: str, **kwargs):
         super().__init__(dtype="float32", **kwargs)
         self.model, self.kind = model, kind
-        self.projection = tf_keras.layers.Dense(
+        self.projection = keras.layers.Dense(
             model.d_model,
             "tanh",
             kernel_initializer=normal(model.init_std),

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import tensorflow as tf
-import tf_keras
 
 from official.xlnet.modeling.kernels.matrix_products import inner_width, product
 from official.xlnet.modeling.kernels.stateless_dropout import dropout, dropout_seed_of_call
 from official.xlnet.modeling.kernels.xla_kernels import fused
 from official.xlnet.modeling.ops.initializers import normal
-from official.xlnet.modeling.ops.legacy_keras import ConfiguredLayer
+from official.xlnet.modeling.ops.keras import ConfiguredLayer, keras
 
 
 def gelu_tanh(x: tf.Tensor) -> tf.Tensor:
@@ -25,7 +24,7 @@ def gelu_exact(x: tf.Tensor) -> tf.Tensor:
 ACTIVATIONS = {"gelu": gelu_tanh, "gelu_exact": gelu_exact, "relu": tf.nn.relu}
 
 
-@tf_keras.utils.register_keras_serializable(package="xlnet")
+@keras.utils.register_keras_serializable(package="xlnet")
 class FeedForward(ConfiguredLayer):
     """Position-wise feed-forward network: dropout(activation(x W1 + b1)) W2 + b2.
 

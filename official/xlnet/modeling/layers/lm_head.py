@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import tensorflow as tf
-import tf_keras
 
 from official.xlnet.configs.model import ModelConfig
 from official.xlnet.modeling.kernels.product_type import multiply
-from official.xlnet.modeling.ops.legacy_keras import ConfiguredLayer
+from official.xlnet.modeling.ops.keras import ConfiguredLayer, keras
 from official.xlnet.modeling.ops.shapes import sizes
 
 
@@ -37,7 +36,7 @@ def look_up(table_VD: tf.Tensor, token_ids_BT: tf.Tensor) -> tuple[tf.Tensor, tf
     return (tf.gather(table_VD, token_ids_BT), tf.identity(table_VD)), gradient
 
 
-@tf_keras.utils.register_keras_serializable(package="xlnet")
+@keras.utils.register_keras_serializable(package="xlnet")
 class LMHead(ConfiguredLayer):
     """logits = g·Eᵀ + bias, float32.
 

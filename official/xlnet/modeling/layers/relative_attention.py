@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import tensorflow as tf
-import tf_keras
 
 from official.xlnet.configs.registry import ATTENTION_INITS
 from official.xlnet.modeling.kernels.attention import (
@@ -22,13 +21,13 @@ from official.xlnet.modeling.layers.relative_position import Sinusoids
 from official.xlnet.modeling.layers.relative_segment import RelativeSegmentEncoding
 from official.xlnet.modeling.ops.attention_weights import AttentionWeights
 from official.xlnet.modeling.ops.initializers import normal
-from official.xlnet.modeling.ops.legacy_keras import ConfiguredLayer, LegacyLayer
+from official.xlnet.modeling.ops.keras import ConfiguredLayer, GuardedLayer, keras
 from official.xlnet.modeling.ops.visibility import TwoStreamMask, named
 
 _attention = with_fast_forms(attention)
 
 
-@tf_keras.utils.register_keras_serializable(package="xlnet")
+@keras.utils.register_keras_serializable(package="xlnet")
 class RelativeBiases(ConfiguredLayer):
     """The three global query biases r_w (content), r_r (position) and r_s (segment), [N, H] each.
 
@@ -65,8 +64,8 @@ class RelativeBiases(ConfiguredLayer):
         super().build(input_shape)
 
 
-@tf_keras.utils.register_keras_serializable(package="xlnet")
-class TwoStreamRelativeAttention(LegacyLayer):
+@keras.utils.register_keras_serializable(package="xlnet")
+class TwoStreamRelativeAttention(GuardedLayer):
     """Multi-head relative attention of content rows and, if there are any, query rows.
 
     Keys and values come from memory and content; no gradient flows into memory.

@@ -16,12 +16,11 @@ from typing import NamedTuple
 
 import numpy as np
 import tensorflow as tf
-import tf_keras
 
 from official.xlnet.modeling.kernels.device_forms import device
 from official.xlnet.modeling.kernels.factored_position import FactoredSinusoids
 from official.xlnet.modeling.kernels.stateless_dropout import dropout
-from official.xlnet.modeling.ops.legacy_keras import LegacyLayer
+from official.xlnet.modeling.ops.keras import GuardedLayer, keras
 from official.xlnet.modeling.ops.shapes import Size, sizes
 
 
@@ -75,8 +74,8 @@ def named(encoding: tuple | list) -> tuple:
     return Sinusoids(first, second) if first.shape.rank == 2 else FactoredSinusoids(first, second)
 
 
-@tf_keras.utils.register_keras_serializable(package="xlnet")
-class RelativePositionEncoding(LegacyLayer):
+@keras.utils.register_keras_serializable(package="xlnet")
+class RelativePositionEncoding(GuardedLayer):
     """Sinusoidal encoding of all distances in a window and its memory; see `sinusoids`.
 
     A constant where the number of tokens is static, else computed in the graph.

@@ -6,16 +6,15 @@ import functools
 from collections.abc import Callable
 
 import tensorflow as tf
-import tf_keras
 
 from official.xlnet.modeling.kernels.attention import segment_term
 from official.xlnet.modeling.kernels.xla_kernels import fused
 from official.xlnet.modeling.ops.initializers import normal
-from official.xlnet.modeling.ops.legacy_keras import LegacyLayer
+from official.xlnet.modeling.ops.keras import GuardedLayer, keras
 
 
-@tf_keras.utils.register_keras_serializable(package="xlnet")
-class RelativeSegmentEncoding(LegacyLayer):
+@keras.utils.register_keras_serializable(package="xlnet")
+class RelativeSegmentEncoding(GuardedLayer):
     """The segment term of a query row's scores with keys of another segment (paper, section 2.5).
 
         term(i) = (q_i + r_s)·(seg_different - seg_same) / √H

@@ -8,9 +8,8 @@ order of its target minus 1. A permutation mask in the place of an order says it
 from __future__ import annotations
 
 import tensorflow as tf
-import tf_keras
 
-from official.xlnet.modeling.ops.legacy_keras import LegacyLayer
+from official.xlnet.modeling.ops.keras import GuardedLayer, keras
 from official.xlnet.modeling.ops.shapes import Size, sizes
 from official.xlnet.modeling.ops.visibility import (
     ALWAYS_VISIBLE,
@@ -23,8 +22,8 @@ from official.xlnet.modeling.ops.visibility import (
 )
 
 
-@tf_keras.utils.register_keras_serializable(package="xlnet")
-class TwoStreamAttentionMask(LegacyLayer):
+@keras.utils.register_keras_serializable(package="xlnet")
+class TwoStreamAttentionMask(GuardedLayer):
     """Attention mask of the content and query streams, without a [T, T] matrix.
 
     Call arguments:

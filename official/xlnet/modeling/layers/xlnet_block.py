@@ -6,7 +6,6 @@ import functools
 from collections.abc import Callable
 
 import tensorflow as tf
-import tf_keras
 
 from official.xlnet.modeling.kernels.factored_position import FactoredSinusoids
 from official.xlnet.modeling.kernels.key_value_cache import KeyValueCache
@@ -19,7 +18,7 @@ from official.xlnet.modeling.layers.relative_attention import (
 )
 from official.xlnet.modeling.layers.relative_position import Sinusoids
 from official.xlnet.modeling.ops.initializers import build_layers
-from official.xlnet.modeling.ops.legacy_keras import ConfiguredLayer, LegacyLayer
+from official.xlnet.modeling.ops.keras import ConfiguredLayer, GuardedLayer, keras
 from official.xlnet.modeling.ops.visibility import TwoStreamMask
 
 LAYER_NORM_EPSILON = 1e-12
@@ -27,7 +26,7 @@ LAYER_NORM_EPSILON = 1e-12
 ATTENTION, ATTENTION_NORM, FEED_FORWARD, FEED_FORWARD_NORM = range(4)
 
 
-@tf_keras.utils.register_keras_serializable(package="xlnet")
+@keras.utils.register_keras_serializable(package="xlnet")
 class ResidualNorm(ConfiguredLayer):
     """Residual connection and layer norm: layer_norm(x + dropout(change)), in float32.
 
@@ -85,8 +84,8 @@ def _normalize(sums: Callable, rate: float, x_BXD, change_BXD, gamma_D, beta_D, 
     return tf.cast(normal, x_BXD.dtype)
 
 
-@tf_keras.utils.register_keras_serializable(package="xlnet")
-class XLNetBlock(LegacyLayer):
+@keras.utils.register_keras_serializable(package="xlnet")
+class XLNetBlock(GuardedLayer):
     """One XLNet layer, for the rows of both streams.
 
         h = norm(h + attention(h));  h = norm(h + feed_forward(h))

@@ -6,19 +6,18 @@ from typing import Any
 
 import numpy as np
 import tensorflow as tf
-import tf_keras
 
 from official.xlnet.errors import require_config
 from official.xlnet.modeling.networks.encoder_inputs import require_known
-from official.xlnet.modeling.ops.legacy_keras import LegacyLayer, require_no_keras_3
+from official.xlnet.modeling.ops.keras import GuardedLayer, keras, require_no_other_keras
 
 _SETS_THE_RATE = (
-    tf_keras.callbacks.LearningRateScheduler,
-    tf_keras.callbacks.ReduceLROnPlateau,
+    keras.callbacks.LearningRateScheduler,
+    keras.callbacks.ReduceLROnPlateau,
 )
 
 
-class CheckedFit(LegacyLayer, tf_keras.Model):
+class CheckedFit(GuardedLayer, keras.Model):
     """A Keras model that refuses arguments of `fit` that would have no effect."""
 
     # `BackupAndRestore` deletes the attribute of the instance, which the next `fit` reads.
@@ -29,13 +28,13 @@ class CheckedFit(LegacyLayer, tf_keras.Model):
 
     def compile(self, *args, **kwargs):
         """As in Keras; raises `ConfigError` for an optimizer, loss or metric of Keras 3."""
-        require_no_keras_3("compile", (args, kwargs))
+        require_no_other_keras("compile", (args, kwargs))
         super().compile(*args, **kwargs)
 
     def compile_from_config(self, config: dict[str, Any]) -> None:
         """Compiles as a saved model was, with the optimizer's variables."""
-        self.compile(**tf_keras.saving.deserialize_keras_object(config))
-        if isinstance(self.optimizer, tf_keras.optimizers.Optimizer):
+        self.compile(**keras.saving.deserialize_keras_object(config))
+        if isinstance(self.optimizer, keras.optimizers.Optimizer):
             self.optimizer.build(self.trainable_variables)
 
     def fit(self, x=None, y=None, *args, callbacks=None, validation_data=None, **kwargs):
@@ -45,7 +44,7 @@ class CheckedFit(LegacyLayer, tf_keras.Model):
           ConfigError: a callback is of Keras 3, or sets the learning rate of an optimizer that
             follows a schedule, or there are class or sample weights without labels.
         """
-        require_no_keras_3("callbacks", getattr(callbacks, "callbacks", callbacks))
+        require_no_other_keras("callbacks", getattr(callbacks, "callbacks", callbacks))
         _check_callbacks(callbacks, self.optimizer)
         _check_weights(x, y, **kwargs)
         if isinstance(validation_data, tuple):
@@ -110,7 +109,7 @@ def _check_callbacks(callbacks: Any, optimizer: Any) -> None:
             "an optimizer with a constant learning rate",
             f"one with the schedule {schedule['class_name']}, which sets the rate in each "
             "step: leave the callback out, or compile with another optimizer, e.g. "
-            "tf_keras.optimizers.AdamW(3e-5)",
+            f"{keras.__name__}.optimizers.AdamW(3e-5)",
         )
 
 

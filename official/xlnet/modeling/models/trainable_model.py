@@ -6,15 +6,15 @@ import types
 from collections.abc import Sequence
 
 import tensorflow as tf
-import tf_keras
 
 from official.xlnet.errors import require_config
 from official.xlnet.modeling.kernels.stateless_dropout import fold_in
 from official.xlnet.modeling.models.checked_fit import CheckedFit
+from official.xlnet.modeling.ops.keras import keras
 
 
-@tf_keras.utils.register_keras_serializable(package="xlnet")
-class Mean(tf_keras.metrics.Mean):
+@keras.utils.register_keras_serializable(package="xlnet")
+class Mean(keras.metrics.Mean):
     """Mean metric; NaN without values.
 
     It is named as Keras' own, since files of Keras name the values of metrics by their class.
@@ -28,8 +28,8 @@ class Mean(tf_keras.metrics.Mean):
         return tf.where(self.count > 0, super().result(), float("nan"))
 
 
-@tf_keras.utils.register_keras_serializable(package="xlnet")
-class NumTargets(tf_keras.metrics.Sum):
+@keras.utils.register_keras_serializable(package="xlnet")
+class NumTargets(keras.metrics.Sum):
     """Sum metric excluded from saved files, as in files of earlier versions."""
 
     def save_own_variables(self, store):
@@ -44,7 +44,7 @@ class TrainableModel(CheckedFit):
 
     Args:
       precision: precision policy, unless `dtype` is given; with `float32`, Keras' global policy.
-      **kwargs: arguments of `tf_keras.Model`.
+      **kwargs: arguments of `keras.Model`.
 
     Attributes:
       config: the configuration, which a saved model keeps.
@@ -86,7 +86,7 @@ class TrainableModel(CheckedFit):
         """Chooses the optimizer; loss and metrics are the model's own.
 
         Args:
-          optimizer: any optimizer of `tf_keras.optimizers`, `tf_keras.optimizers.legacy` or
+          optimizer: any optimizer of `keras.optimizers`, `keras.optimizers.legacy` or
             `official.nlp.optimization`, its name, or a `LossScaleOptimizer` around one.
           loss: None, as for the next three.
           metrics: None.
@@ -145,7 +145,7 @@ class TrainableModel(CheckedFit):
     @property
     def has_loss_scale(self) -> bool:
         """Whether the optimizer is a `LossScaleOptimizer`."""
-        return isinstance(self.optimizer, tf_keras.mixed_precision.LossScaleOptimizer)
+        return isinstance(self.optimizer, keras.mixed_precision.LossScaleOptimizer)
 
     def get_config(self):
         return {

@@ -7,7 +7,6 @@ import inspect
 from typing import Any
 
 import tensorflow as tf
-import tf_keras
 
 from official.xlnet.configs.sections import HeadSections
 from official.xlnet.configs.task import TaskConfig
@@ -22,12 +21,13 @@ from official.xlnet.modeling.heads import create_head
 from official.xlnet.modeling.heads.summary_head import SummaryHead
 from official.xlnet.modeling.models.xlnet_task_model import EncoderWithHead
 from official.xlnet.modeling.networks import Encoder
+from official.xlnet.modeling.ops.keras import keras, require_no_other_keras
 
 _ACCURACIES = ("accuracy", "acc", "binary_accuracy")
 TASKS = ("classification", "multi_label", "regression")
 
 
-@tf_keras.utils.register_keras_serializable(package="xlnet")
+@keras.utils.register_keras_serializable(package="xlnet")
 class XLNetClassifier(EncoderWithHead):
     """XLNet encoder, sequence summary and a dense layer: logits = W · summary + b.
 
@@ -54,8 +54,8 @@ class XLNetClassifier(EncoderWithHead):
     Example:
       >>> tokenizer, encoder = load_tokenizer("runs/base"), load_encoder("runs/base")
       >>> model = XLNetClassifier(encoder, num_classes=2)
-      >>> loss = tf_keras.losses.SparseCategoricalCrossentropy(from_logits=True)
-      >>> model.compile(tf_keras.optimizers.Adam(3e-5), loss, ["accuracy"])
+      >>> loss = keras.losses.SparseCategoricalCrossentropy(from_logits=True)
+      >>> model.compile(keras.optimizers.Adam(3e-5), loss, ["accuracy"])
       >>> model.fit(tokenizer(["A fine film.", "Dull."]), tf.constant([1, 0]))
     """
 
@@ -63,7 +63,7 @@ class XLNetClassifier(EncoderWithHead):
         self,
         encoder: Encoder,
         num_classes: int | None = None,
-        preprocessor: tf_keras.layers.Layer | None = None,
+        preprocessor: keras.layers.Layer | None = None,
         **kwargs,
     ):
         kwargs.setdefault("name", "xlnet_classifier")
@@ -82,7 +82,7 @@ class XLNetClassifier(EncoderWithHead):
         self.num_classes = num_classes or max(1, len(task.labels))
         self.build(None)
 
-    def compile(self, optimizer="rmsprop", loss=None, metrics=None, *args, **kwargs):
+    def compile(self, optimizer="rmsprop", loss=None, metrics=None, loss_weights=None, **kwargs):
         """As in Keras.
 
         Raises:
@@ -90,6 +90,7 @@ class XLNetClassifier(EncoderWithHead):
             default; accuracy with one logit, or with a binary cross-entropy, is that of
             probabilities above a half.
         """
+        require_no_other_keras("compile", (loss, metrics))
         is_binary = self.num_classes == 1
         for one in tf.nest.flatten(loss):
             name = one if isinstance(one, str) else getattr(one, "name", "")
@@ -102,11 +103,13 @@ class XLNetClassifier(EncoderWithHead):
         for one in tf.nest.flatten([metrics, kwargs.get("weighted_metrics")]):
             if _measures_probabilities(one) or (is_binary and one in _ACCURACIES):
                 raise ConfigError(
-                    "metrics: expected metrics of logits, e.g. tf_keras.metrics."
+                    f"metrics: expected metrics of logits, e.g. {keras.__name__}.metrics."
                     "BinaryCrossentropy(from_logits=True) or BinaryAccuracy(threshold=0.0), as "
                     f"probabilities above a half are logits above 0, got {one!r}"
                 )
-        super().compile(optimizer, loss, metrics, *args, **kwargs)
+        super().compile(
+            optimizer=optimizer, loss=loss, metrics=metrics, loss_weights=loss_weights, **kwargs
+        )
 
     def call(self, inputs: Any, training: bool | None = None, dropout_seed=None) -> tf.Tensor:
         first, *_ = tf.nest.flatten(inputs, expand_composites=True)
@@ -124,12 +127,12 @@ class XLNetClassifier(EncoderWithHead):
         return {
             "name": self.name,
             "num_classes": None if self.config.task.name else self.num_classes,
-            **{k: tf_keras.saving.serialize_keras_object(part) for k, part in parts.items()},
+            **{k: keras.saving.serialize_keras_object(part) for k, part in parts.items()},
         }
 
     @classmethod
     def from_config(cls, config, custom_objects=None):
-        load = tf_keras.saving.deserialize_keras_object
+        load = keras.saving.deserialize_keras_object
         parts = ("encoder", "preprocessor")
         return cls(**{k: load(x) if k in parts else x for k, x in config.items()})
 
@@ -139,15 +142,15 @@ def _measures_probabilities(metric: Any) -> bool:
     if isinstance(metric, str):
         if "crossentropy" in metric or metric == "ce":
             return True
-        metric = tf_keras.metrics.get(metric)
+        metric = keras.metrics.get(metric)
     if isinstance(metric, str):
         return False  # Keras does not know it, and says so in the first step.
-    if not isinstance(metric, tf_keras.metrics.Metric):
-        return metric is tf_keras.metrics.binary_accuracy or _takes_probabilities(metric)
+    if not isinstance(metric, keras.metrics.Metric):
+        return metric is keras.metrics.binary_accuracy or _takes_probabilities(metric)
     config = metric.get_config()
     # Those of AUC and the like, `num_thresholds`, are from 0 to 1 unless it is told of logits.
     takes_logits = config.get("from_logits", "num_thresholds" not in config)
-    if not takes_logits or isinstance(metric, tf_keras.metrics.KLDivergence):
+    if not takes_logits or isinstance(metric, keras.metrics.KLDivergence):
         return True
     thresholds = tf.nest.flatten([config.get("thresholds", ()), config.get("threshold", ())])
     is_default = config.get("thresholds", 0) is None and config.get("top_k") is None
@@ -157,10 +160,10 @@ def _measures_probabilities(metric: Any) -> bool:
 def _takes_probabilities(loss: Any) -> bool:
     """Whether a loss, its name or its function has `from_logits`, and it is False."""
     if isinstance(loss, str):
-        loss = tf_keras.losses.get(loss)
-    if loss is tf_keras.losses.kl_divergence or isinstance(loss, tf_keras.losses.KLDivergence):
+        loss = keras.losses.get(loss)
+    if loss is keras.losses.kl_divergence or isinstance(loss, keras.losses.KLDivergence):
         return True
-    if isinstance(loss, tf_keras.losses.Loss):
+    if isinstance(loss, keras.losses.Loss):
         return loss.get_config().get("from_logits") is False
     if not callable(loss):
         return False

@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any
 
 import tensorflow as tf
-import tf_keras
 
 from official.xlnet.configs.experiment import XLNetConfig
 from official.xlnet.configs.registry import NETWORKS
@@ -20,12 +19,13 @@ from official.xlnet.modeling.objectives import create_objective
 from official.xlnet.modeling.objectives.auxiliary import AuxiliaryObjectives
 from official.xlnet.modeling.objectives.base import Features, ObjectiveBatch, prediction_rows
 from official.xlnet.modeling.ops.initializers import build_layers
+from official.xlnet.modeling.ops.keras import keras
 
 # Features that `fit` and `evaluate` read and a call does not take.
 _FIT_ONLY = {"can_be_target", "context_length", "follows", "target_mask"}
 
 
-@tf_keras.utils.register_keras_serializable(package="xlnet")
+@keras.utils.register_keras_serializable(package="xlnet")
 class XLNetPretrainer(TrainableModel):
     """Language modeling with `fit` and `evaluate`, under any objective (`objectives`).
 
@@ -33,7 +33,7 @@ class XLNetPretrainer(TrainableModel):
       config: the configuration, or its dictionary.
       batch_size: number of rows over all replicas that the memory has room for. Default:
         `config.training.batch_size`.
-      **kwargs: arguments of `tf_keras.Model`. `dtype` is the precision policy; default:
+      **kwargs: arguments of `keras.Model`. `dtype` is the precision policy; default:
         `config.training.precision` unless that is `float32`, else Keras' global policy.
 
     `fit` and `evaluate` take batches of `pretraining_dataset`, or batches that bring their own
@@ -68,7 +68,7 @@ class XLNetPretrainer(TrainableModel):
         for name, part in self.auxiliary.apart.items():
             setattr(self, name, part)
         self.gradient_norm_metric = Mean("gradient_norm")
-        self.memory_metric = tf_keras.metrics.Mean("memory_valid")
+        self.memory_metric = keras.metrics.Mean("memory_valid")
         self.memory = self._new_memory()
         self._uncounted.evaluation_memory = None
         self._uncounted.auxiliary = [Mean(f"loss_{name}") for name in self.auxiliary.parts]
@@ -178,7 +178,7 @@ class XLNetPretrainer(TrainableModel):
             for gradient, variable in zip(gradients, self.trainable_variables, strict=True)
             if gradient is not None
         ]
-        if isinstance(self.optimizer, tf_keras.optimizers.legacy.Optimizer):
+        if isinstance(self.optimizer, keras.optimizers.legacy.Optimizer):
             # Such an optimizer may clip before it sums over replicas, so the sum is left to it.
             dense = [tf.convert_to_tensor(g) for g, _ in pairs]
             replica = tf.distribute.get_replica_context()
@@ -205,7 +205,7 @@ class XLNetPretrainer(TrainableModel):
           a batch that `fit` takes, the network reads it as in `evaluate`; further keys say what the
           logits predict: `labels` int32 [B, P] and `target_mask` float32 [B, P].
         """
-        batch, _, _ = tf_keras.utils.unpack_x_y_sample_weight(batch)
+        batch, _, _ = keras.utils.unpack_x_y_sample_weight(batch)
         if _FIT_ONLY.isdisjoint(by_name(batch)):
             outputs = dict(self(batch, training=False))
         else:
@@ -242,7 +242,7 @@ class XLNetPretrainer(TrainableModel):
                 self._uncounted.evaluation_memory = self._new_memory()
 
     @property
-    def loss_metrics(self) -> list[tf_keras.metrics.Mean]:
+    def loss_metrics(self) -> list[keras.metrics.Mean]:
         """Losses of the language model and of the auxiliary objectives."""
         return [self.loss_metric, *self._uncounted.auxiliary]
 
@@ -317,7 +317,7 @@ class XLNetPretrainer(TrainableModel):
 
 def _features(data: Any) -> Features:
     """The features of a batch, in any form in which Keras hands it on."""
-    features, labels, weights = tf_keras.utils.unpack_x_y_sample_weight(data)
+    features, labels, weights = keras.utils.unpack_x_y_sample_weight(data)
     require_config(
         labels is None and weights is None,
         "batch",

@@ -6,7 +6,6 @@ from collections.abc import Callable
 from typing import Any
 
 import tensorflow as tf
-import tf_keras
 
 from official.xlnet.configs.experiment import XLNetConfig
 from official.xlnet.configs.registry import NETWORKS, TASK_LOSSES
@@ -25,6 +24,7 @@ from official.xlnet.modeling.networks.encoder_inputs import (
 )
 from official.xlnet.modeling.objectives.base import Features, ObjectiveBatch
 from official.xlnet.modeling.ops.initializers import build_layers
+from official.xlnet.modeling.ops.keras import keras
 from official.xlnet.tokenization.graph.packing import PADDING, padded
 
 Batch = dict[str, tf.Tensor]
@@ -79,13 +79,13 @@ class EncoderWithHead(CheckedFit):
         return self.head(content_USTD, inputs, seeds[1])
 
 
-@tf_keras.utils.register_keras_serializable(package="xlnet")
+@keras.utils.register_keras_serializable(package="xlnet")
 class XLNetTaskModel(EncoderWithHead, TrainableModel):
     """Encoder and head.
 
     Args:
       config: the configuration, or its dictionary; `config.task` says which head.
-      **kwargs: arguments of `tf_keras.Model`. `dtype` is the precision policy; default:
+      **kwargs: arguments of `keras.Model`. `dtype` is the precision policy; default:
         `config.training.precision` unless that is `float32`, else Keras' global policy.
 
     A call takes U units of S sequences of T tokens (`Head` says what S is) and returns the
@@ -126,7 +126,7 @@ class XLNetTaskModel(EncoderWithHead, TrainableModel):
         self.freeze()
 
     @property
-    def auxiliary_losses(self) -> list[tuple[tf_keras.layers.Layer, float]]:
+    def auxiliary_losses(self) -> list[tuple[keras.layers.Layer, float]]:
         """The losses beside the head's, with their weights."""
         weights = self.config.task.auxiliary_losses()
         return [(getattr(self, name), weight) for name, weight in weights.items()]
@@ -236,7 +236,7 @@ def _features(inputs: Batch | tf.Tensor) -> Features:
 
 def _labelled(data: Any) -> Features:
     """The features of a batch with labels and weights, in any form in which Keras hands it on."""
-    features, labels, weight = tf_keras.utils.unpack_x_y_sample_weight(data)
+    features, labels, weight = keras.utils.unpack_x_y_sample_weight(data)
     features = _features(features)
     if labels is not None:
         features.update(labels if isinstance(labels, dict) else {"label": labels})

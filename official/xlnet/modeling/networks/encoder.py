@@ -6,17 +6,17 @@ from collections.abc import Callable
 from typing import Any
 
 import tensorflow as tf
-import tf_keras
 
 from official.xlnet.configs.experiment import XLNetConfig
 from official.xlnet.configs.registry import NETWORKS
 from official.xlnet.modeling.layers.lm_head import LMHead
+from official.xlnet.modeling.ops.keras import keras
 from official.xlnet.modeling.ops.shapes import sizes
 
 Experiment = XLNetConfig | dict[str, Any]  # A configuration, or its dictionary.
 
 
-class Encoder(tf_keras.layers.Layer):
+class Encoder(keras.layers.Layer):
     """Base class of encoders, which map tokens to contextual vectors.
 
     A subclass creates two attributes: `word_embedding`, the layer of the word embedding, and

@@ -8,7 +8,7 @@ from typing import Any
 import tensorflow as tf
 
 from official.xlnet.errors import DataError, require_data
-from official.xlnet.modeling.ops.legacy_keras import require_legacy_keras
+from official.xlnet.modeling.ops.keras import require_same_keras
 from official.xlnet.modeling.ops.shapes import sizes
 from official.xlnet.tokenization.special_tokens import (
     CLS_ID,
@@ -42,7 +42,7 @@ def checked_inputs(
         vocabulary, or an input of one value a token has another shape.
     """
     inputs = {name: value for name, value in by_name(inputs).items() if value is not None}
-    require_legacy_keras(inputs)
+    require_same_keras(inputs)
     unknown = sorted(set(inputs) - known)
     if unknown:
         raise ValueError(f"unknown encoder inputs {unknown}; known: {sorted(known)}")

@@ -6,7 +6,6 @@ import functools
 import re
 
 import tensorflow as tf
-import tf_keras
 
 from official.xlnet.configs.registry import DEPTHS
 from official.xlnet.modeling.kernels.rematerialization import recomputed
@@ -22,6 +21,7 @@ from official.xlnet.modeling.layers.xlnet_block import XLNetBlock
 from official.xlnet.modeling.networks.encoder import Encoder, Experiment, register_network
 from official.xlnet.modeling.networks.encoder_inputs import checked_inputs
 from official.xlnet.modeling.ops.initializers import build_layers, normal
+from official.xlnet.modeling.ops.keras import keras
 from official.xlnet.modeling.ops.shapes import sizes
 from official.xlnet.modeling.ops.visibility import last_rows
 
@@ -30,7 +30,7 @@ EMBEDDING, SINE, COSINE, OUTPUT, FIRST_BLOCK = range(5)
 
 
 @register_network("xlnet")
-@tf_keras.utils.register_keras_serializable(package="xlnet")
+@keras.utils.register_keras_serializable(package="xlnet")
 class XLNetEncoder(Encoder):
     """XLNet encoder: maps tokens to contextual vectors, in one stream or two.
 
@@ -107,7 +107,7 @@ class XLNetEncoder(Encoder):
     ):
         super().__init__(config, reuse_len, mem_len, **kwargs)
         model, policy = self.model, self.dtype_policy
-        self.word_embedding = tf_keras.layers.Embedding(
+        self.word_embedding = keras.layers.Embedding(
             model.num_embeddings,
             model.d_model,
             normal(model.init_std),

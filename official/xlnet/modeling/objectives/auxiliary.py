@@ -19,15 +19,15 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import tensorflow as tf
-import tf_keras
 
 from official.xlnet.configs.registry import AUXILIARY
 from official.xlnet.configs.sections import ObjectiveSections
 from official.xlnet.modeling.objectives.base import Labels, ObjectiveBatch
 from official.xlnet.modeling.ops.initializers import build_layers, normal
+from official.xlnet.modeling.ops.keras import keras
 
 
-class AuxiliaryObjective(tf_keras.layers.Layer):
+class AuxiliaryObjective(keras.layers.Layer):
     """Base class: logistic regression on some hidden states of each row of a batch.
 
         logit = w · h + b,   loss = binary cross entropy
@@ -112,8 +112,8 @@ def register_auxiliary(name: str) -> Callable[[CreateAuxiliary], CreateAuxiliary
     return AUXILIARY.register(name)
 
 
-@tf_keras.utils.register_keras_serializable(package="xlnet")
-class AuxiliaryObjectives(tf_keras.layers.Layer):
+@keras.utils.register_keras_serializable(package="xlnet")
+class AuxiliaryObjectives(keras.layers.Layer):
     """The auxiliary objectives of a configuration, as attributes.
 
     Args:

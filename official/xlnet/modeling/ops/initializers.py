@@ -6,20 +6,20 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 import tensorflow as tf
-import tf_keras
 
 from official.xlnet.configs.registry import ATTENTION_INITS
+from official.xlnet.modeling.ops.keras import keras
 
 # Initializers are called with a shape and a dtype, as those of Keras are.
 AttentionInit = Callable[[float, int], Mapping[str, Callable]]
 
 
-def normal(stddev: float) -> tf_keras.initializers.Initializer:
+def normal(stddev: float) -> keras.initializers.Initializer:
     """Creates a normal initializer; sharing one would repeat its values."""
-    return tf_keras.initializers.RandomNormal(stddev=stddev)
+    return keras.initializers.RandomNormal(stddev=stddev)
 
 
-def build_layers(*layers: tf_keras.layers.Layer, input_shape: Any = None) -> None:
+def build_layers(*layers: keras.layers.Layer, input_shape: Any = None) -> None:
     """Builds layers, each under its own name, which the names of its variables begin with."""
     for layer in layers:
         with tf.name_scope(layer.name):
@@ -42,7 +42,7 @@ def register_attention_init(name: str) -> Callable[[AttentionInit], AttentionIni
     Example:
       >>> @register_attention_init("zero_positions")
       ... def zero_positions(init_std, width):
-      ...     return {"position_kernel": tf_keras.initializers.Zeros()}
+      ...     return {"position_kernel": keras.initializers.Zeros()}
     """
     return ATTENTION_INITS.register(name)
 

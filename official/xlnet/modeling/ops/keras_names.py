@@ -1,6 +1,6 @@
 """The names that Keras' files call our classes by, before their modules are imported.
 
-`tf_keras.models.load_model` looks classes up by name. Ours register themselves when they are first
+`keras.models.load_model` looks classes up by name. Ours register themselves when they are first
 used; until then, `Deferred` objects stand for them, which cost nothing.
 """
 
@@ -36,6 +36,7 @@ MODULES = {
     "XLNetPretrainer": "modeling.models.xlnet_pretrainer",
     "XLNetTaskModel": "modeling.models.xlnet_task_model",
 }
+_KERASES = {"keras", "tf_keras"}
 
 
 class Deferred:
@@ -52,10 +53,10 @@ class Deferred:
 
 
 class _Finder:
-    """Waits in `sys.meta_path` for the import of tf_keras."""
+    """Waits in `sys.meta_path` for the import of a Keras."""
 
     def find_spec(self, name: str, path: Any = None, target: Any = None) -> Any:
-        if name != "tf_keras":
+        if name not in _KERASES or name in sys.modules:
             return None
         spec = PathFinder.find_spec(name, path, target)
         loader: Any = None if spec is None else spec.loader
@@ -64,7 +65,6 @@ class _Finder:
 
             def execute_and_register(module):
                 del loader.exec_module
-                sys.meta_path.remove(self)
                 execute(module)
                 _register(module)
 
@@ -73,15 +73,14 @@ class _Finder:
 
 
 def register_names() -> None:
-    """Tells Keras the names: now, or when it is imported."""
-    if "tf_keras" in sys.modules:
-        _register(sys.modules["tf_keras"])
-    else:
-        sys.meta_path.insert(0, _Finder())
+    """Tells each Keras the names: now, or when it is imported."""
+    for name in _KERASES & sys.modules.keys():
+        _register(sys.modules[name])
+    sys.meta_path.insert(0, _Finder())
 
 
-def _register(tf_keras: Any) -> None:
-    objects = tf_keras.saving.get_custom_objects()
+def _register(keras: Any) -> None:
+    objects = keras.saving.get_custom_objects()
     for name in MODULES:
         objects.setdefault(f"xlnet>{name}", Deferred(name))
     # Files in the older formats name a schedule without its package.

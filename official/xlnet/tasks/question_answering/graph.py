@@ -15,13 +15,13 @@ from __future__ import annotations
 import functools
 
 import tensorflow as tf
-import tf_keras
 
 from official.xlnet.configs.sections import HeadSections
 from official.xlnet.errors import require_config
 from official.xlnet.modeling.heads.base import MASKED, Head, register_head
 from official.xlnet.modeling.kernels.stateless_dropout import dropout
 from official.xlnet.modeling.ops.initializers import build_layers
+from official.xlnet.modeling.ops.keras import keras
 from official.xlnet.serving.services.base import (
     TaskService,
     register_service,
@@ -68,7 +68,7 @@ class QuestionAnsweringHead(Head):
         width = config.model.d_model
         self.start_logits = self.dense(1, "start_logits")
         self.end_hidden = self.dense(width, "end_hidden", activation="tanh")
-        self.end_norm = tf_keras.layers.LayerNormalization(
+        self.end_norm = keras.layers.LayerNormalization(
             epsilon=1e-12, name="end_norm", dtype="float32"
         )
         self.end_logits = self.dense(1, "end_logits")

@@ -5,7 +5,6 @@ import functools
 import numpy as np
 import pytest
 import tensorflow as tf
-import tf_keras
 
 from official.xlnet.modeling.kernels.device_forms import built_for
 from official.xlnet.modeling.kernels.matrix_products import inner_width
@@ -13,6 +12,7 @@ from official.xlnet.modeling.layers.feed_forward import ACTIVATIONS, FeedForward
 from official.xlnet.modeling.layers.relative_position import RelativePositionEncoding
 from official.xlnet.modeling.layers.two_stream_mask import TwoStreamAttentionMask
 from official.xlnet.modeling.layers.xlnet_block import XLNetBlock
+from official.xlnet.modeling.ops.keras import keras
 from tests.helpers.compare import assert_all_close
 from tests.helpers.tiny import randomize
 
@@ -80,22 +80,22 @@ def ranks_of_encoding(model):
 def test_block_in_a_functional_model_is_saved_and_loaded_for_any_device(tmp_path):
     """With sizes that are unknown until it runs; relative positions have another form on a TPU."""
     inputs = {
-        name: tf_keras.Input([None, WIDTH], name=name)
+        name: keras.Input([None, WIDTH], name=name)
         if x.dtype == np.float32
-        else tf_keras.Input([TARGETS if name == "target_positions" else None], dtype=x.dtype)
+        else keras.Input([TARGETS if name == "target_positions" else None], dtype=x.dtype)
         for name, x in values(2, 7).items()
     }
     block = XLNetBlock(HEADS, HEAD, 19, attention_type="uni", dropout=0.1, recompute_attention=True)
-    model = tf_keras.Model(inputs, run_block(block, inputs))
+    model = keras.Model(inputs, run_block(block, inputs))
     assert model.output_shape == (None, None, WIDTH)
     randomize(block.variables)
     path = str(tmp_path / "model.keras")
     model.save(path)
     with built_for("TPU"):
-        on_a_tpu = tf_keras.models.load_model(path)
+        on_a_tpu = keras.models.load_model(path)
         on_a_tpu.save(path)
     assert ranks_of_encoding(model) == [2, 2] and ranks_of_encoding(on_a_tpu) == [4, 3]
-    back = tf_keras.models.load_model(path)
+    back = keras.models.load_model(path)
     for batch, tokens in [(2, 7), (3, 11), (2, 1)]:
         given = values(batch, tokens)
         wanted = run_block(block, tf.nest.map_structure(tf.constant, given))

@@ -10,7 +10,6 @@ import sys
 import numpy as np
 import pytest
 import tensorflow as tf
-import tf_keras
 
 from official.xlnet.modeling.layers.feed_forward import FeedForward
 from official.xlnet.modeling.layers.lm_head import LMHead
@@ -25,6 +24,7 @@ from official.xlnet.modeling.layers.xlnet_block import ResidualNorm, XLNetBlock
 from official.xlnet.modeling.models.xlnet_pretrainer import XLNetPretrainer
 from official.xlnet.modeling.networks.xlnet_encoder import XLNetEncoder
 from official.xlnet.modeling.ops import keras_names
+from official.xlnet.modeling.ops.keras import keras
 from tests.helpers.compiled import make_model
 from tests.helpers.documents import ROOT
 from tests.helpers.tiny import (
@@ -86,12 +86,12 @@ def test_configuration_round_trip(kind):
     settings = LAYERS[kind]
     parameters = set(inspect.signature(kind.__init__).parameters) - {"self", "kwargs"}
     assert set(settings) == parameters
-    assert tf_keras.utils.get_registered_name(kind) == f"xlnet>{kind.__name__}"
+    assert keras.utils.get_registered_name(kind) == f"xlnet>{kind.__name__}"
     layer = kind(**settings, name="a_name")
     config = layer.get_config()
     assert {name: config[name] for name in settings} == settings
-    text = json.dumps(tf_keras.saving.serialize_keras_object(layer))
-    again = tf_keras.saving.deserialize_keras_object(json.loads(text))
+    text = json.dumps(keras.saving.serialize_keras_object(layer))
+    again = keras.saving.deserialize_keras_object(json.loads(text))
     assert type(again) is kind
     assert again.get_config() == config
     assert again.name == "a_name"
@@ -117,7 +117,7 @@ def fitted(tmp_path_factory):
     model = make_model(num_layers=1, is_random=False, dropout=0.1, layer_decay=0.8)
     best = {"monitor": "val_loss", "save_best_only": True}
     callbacks = [
-        tf_keras.callbacks.ModelCheckpoint(
+        keras.callbacks.ModelCheckpoint(
             str(folder / name), save_weights_only=name != "model.keras", **best
         )
         for name in ("weights", "weights.h5", "model.keras")
@@ -143,7 +143,7 @@ def test_a_saved_model_is_loaded_with_its_optimizer(fitted, name):
     model, folder = fitted
     if name == "model":
         model.save(folder / name)
-    loaded = tf_keras.models.load_model(folder / name)
+    loaded = keras.models.load_model(folder / name)
     assert isinstance(loaded, XLNetPretrainer)
     assert loaded.config.as_dict() == model.config.as_dict()
     assert_same_outputs(model, loaded)
@@ -260,7 +260,7 @@ for wrong in (
     except ConfigError as error:
         print(repr(error))
 """
-    lines = run(code, TF_USE_LEGACY_KERAS="0")
+    lines = run(code, TF_USE_LEGACY_KERAS="")
     assert len(lines) == 11
     assert "expected objects of tf_keras" in lines[0]
     assert all("expected objects of tf_keras, got keras." in line for line in lines[1:5])

@@ -3,7 +3,6 @@
 import numpy as np
 import pytest
 import tensorflow as tf
-import tf_keras
 from official.nlp import optimization
 
 from benchmarks.data.random_records import write_data_set
@@ -11,17 +10,18 @@ from official.xlnet.data.pretraining_dataset import pretraining_dataset
 from official.xlnet.errors import ConfigError, DataError
 from official.xlnet.modeling.models.xlnet_pretrainer import XLNetPretrainer
 from official.xlnet.modeling.models.xlnet_task_model import XLNetTaskModel
+from official.xlnet.modeling.ops.keras import keras
 from official.xlnet.training.optimization import create_optimizer
 from tests.helpers.compare import assert_all_close, values
 from tests.helpers.compiled import make_model, state
 from tests.helpers.task_corpora import task_config
 from tests.helpers.tiny import MEMORY, random_windows, randomize, tiny_config
 
-LossScaleOptimizer = tf_keras.mixed_precision.LossScaleOptimizer
+LossScaleOptimizer = keras.mixed_precision.LossScaleOptimizer
 OPTIMIZERS = {
     "by name": lambda: "adam",
-    "of Keras": lambda: tf_keras.optimizers.Adafactor(),
-    "legacy": lambda: tf_keras.optimizers.legacy.Ftrl(),
+    "of Keras": lambda: keras.optimizers.Adafactor(),
+    "legacy": lambda: keras.optimizers.legacy.Ftrl(),
     "official.nlp adamw": lambda: optimization.create_optimizer(1e-2, 10, 0),
     "official.nlp lamb": lambda: optimization.create_optimizer(1e-2, 10, 0, optimizer_type="lamb"),
     "own": lambda: create_optimizer(tiny_config().training, 1),
@@ -48,7 +48,7 @@ def test_every_kind_of_optimizer_lowers_the_loss(pretrainer, name):
     assert losses[1] < losses[0]
 
 
-@pytest.mark.parametrize("module", [tf_keras.optimizers, tf_keras.optimizers.legacy])
+@pytest.mark.parametrize("module", [keras.optimizers, keras.optimizers.legacy])
 def test_loss_scaling_changes_nothing_but_the_range(pretrainer, module):
     """The loss is multiplied, the gradients are divided: the same update, and the same norm."""
     runs = []
@@ -92,7 +92,7 @@ def windows_of_documents(tmp_path_factory):
     write_data_set(folder, 13, 5, 8, 23, seed=1)
     config = tiny_config(vocab_size=97, num_layers=1, batch_size=8)
     model = XLNetPretrainer(config)
-    model.compile(tf_keras.optimizers.SGD(0.1))
+    model.compile(keras.optimizers.SGD(0.1))
     data = pretraining_dataset(folder, 8, config=config)
     return data, model, tf.function(model.train_step), values(model.memory.variables)
 
@@ -182,7 +182,7 @@ FORMS = {
 @pytest.mark.parametrize("form", FORMS)
 def test_every_form_of_a_batch_gives_the_same_loss(classifying, form):
     batch, given = task_batch(), FORMS[form](task_batch())
-    classifying.compile(tf_keras.optimizers.SGD(0.0), run_eagerly=True)
+    classifying.compile(keras.optimizers.SGD(0.0), run_eagerly=True)
     logits = classifying(batch)["logits"]
     log_p = tf.nn.log_softmax(logits).numpy()[np.arange(4), batch["label"]]
     wanted = -(batch["weight"] * log_p).sum() / batch["weight"].sum()
@@ -206,19 +206,19 @@ def test_a_pretrainer_takes_no_labels(pretrainer, method, given):
 
 
 RATE_CALLBACKS = [
-    tf_keras.callbacks.LearningRateScheduler(lambda epoch, rate: 0.5),
-    tf_keras.callbacks.ReduceLROnPlateau("loss"),
+    keras.callbacks.LearningRateScheduler(lambda epoch, rate: 0.5),
+    keras.callbacks.ReduceLROnPlateau("loss"),
 ]
 
 
 @pytest.mark.parametrize("callback", RATE_CALLBACKS, ids=lambda callback: type(callback).__name__)
 def test_a_callback_that_sets_a_scheduled_rate(pretrainer, callback):
     data = tf.data.Dataset.from_tensors(random_windows(0, context_length=0))
-    schedule = tf_keras.optimizers.schedules.ExponentialDecay(0.1, 10, 0.5)
+    schedule = keras.optimizers.schedules.ExponentialDecay(0.1, 10, 0.5)
     for optimizer in (
         OPTIMIZERS["own"](),
         LossScaleOptimizer(OPTIMIZERS["own"]()),
-        tf_keras.optimizers.legacy.SGD(schedule),
+        keras.optimizers.legacy.SGD(schedule),
     ):
         pretrainer.compile(optimizer)
         with pytest.raises(ConfigError, match="expected an optimizer with a constant learning"):
@@ -232,14 +232,14 @@ def test_a_training_loop_of_your_own_does_what_fit_does():
     """Weights and memory after two steps of plain gradient descent."""
     windows = [random_windows(seed, context_length=MEMORY * seed) for seed in range(2)]
     fitted, own = make_model(num_layers=1), make_model(num_layers=1)
-    fitted.compile(tf_keras.optimizers.SGD(0.1), run_eagerly=True)
-    optimizer = tf_keras.optimizers.SGD(0.1)
+    fitted.compile(keras.optimizers.SGD(0.1), run_eagerly=True)
+    optimizer = keras.optimizers.SGD(0.1)
     for batch in windows:
         fitted.train_on_batch(batch)
         task = own.make_permutation(batch)
         with tf.GradientTape() as tape:
             outputs = own({**task.inputs, **own.memory_inputs(batch)}, training=True)
-            loss = tf_keras.losses.sparse_categorical_crossentropy(
+            loss = keras.losses.sparse_categorical_crossentropy(
                 task.labels_BP, outputs["logits"], from_logits=True
             )
             loss = tf.reduce_sum(task.mask_BP * loss) / tf.reduce_sum(task.mask_BP)

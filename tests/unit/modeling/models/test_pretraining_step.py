@@ -6,7 +6,6 @@ import glob
 import numpy as np
 import pytest
 import tensorflow as tf
-import tf_keras
 
 from official.xlnet.configs.training import TrainingConfig
 from official.xlnet.errors import DataError
@@ -15,6 +14,7 @@ from official.xlnet.modeling.kernels.device_forms import built_for
 from official.xlnet.modeling.models.gradient_accumulation import accumulate
 from official.xlnet.modeling.models.xlnet_pretrainer import XLNetPretrainer
 from official.xlnet.modeling.objectives.base import ObjectiveBatch
+from official.xlnet.modeling.ops.keras import keras
 from official.xlnet.runtime.distribution import limit_threads
 from tests.helpers.compare import assert_all_close, assert_all_equal, values
 from tests.helpers.compiled import make_model, state
@@ -44,7 +44,7 @@ def step_of(settings, device="CPU", run="eager"):
     before = values(model.trainable_variables)
     memory = [model.memory.states] if model.memory else []
     randomize(memory, seed=5)
-    model.compile(tf_keras.optimizers.SGD(1.0))
+    model.compile(keras.optimizers.SGD(1.0))
     with built_for(device):
         step = model.train_step
         if run != "eager":
@@ -85,7 +85,7 @@ def test_every_form_of_a_step_does_what_the_plain_one_does(row):
     loss, changes, memory, model = step_of(settings, device, run)
     is_exact = precision == "float32"
     assert model.encoder.compute_dtype == precision
-    assert tf_keras.mixed_precision.global_policy().name == "float32"
+    assert keras.mixed_precision.global_policy().name == "float32"
     assert loss == pytest.approx(plain[0], abs=1e-5 if is_exact else 0.03)
     for found, wanted in zip([*changes, *memory], [*plain[1], *plain[2]], strict=True):
         error = np.linalg.norm(found.astype(np.float32) - wanted)

@@ -5,11 +5,11 @@ import functools
 import numpy as np
 import pytest
 import tensorflow as tf
-import tf_keras
 
 from official.xlnet.errors import ConfigError, DataError
 from official.xlnet.modeling.models.xlnet_classifier import XLNetClassifier
 from official.xlnet.modeling.models.xlnet_task_model import XLNetTaskModel
+from official.xlnet.modeling.ops.keras import keras
 from official.xlnet.tasks.preprocessor import Preprocessor
 from official.xlnet.tokenization.graph.packing import pack_columns
 from official.xlnet.tokenization.tokenizer import Tokenizer
@@ -17,8 +17,8 @@ from tests.helpers.corpora import vocabulary_dir
 from tests.helpers.tiny import VOCAB, randomize, tiny_config, tiny_encoder
 
 CLASSES = 3
-LOSSES = tf_keras.losses
-METRICS = tf_keras.metrics
+LOSSES = keras.losses
+METRICS = keras.metrics
 LENGTHS = 5, 0, 11, 15
 
 
@@ -184,8 +184,8 @@ def test_texts_of_a_model_that_is_compiled_with_xla_and_padding_to_the_longest()
     longest = Preprocessor(tokenizer, task, "longest")
     model = XLNetClassifier(encoder, 2, Preprocessor(tokenizer, task))
     model.compile("sgd", LOSSES.SparseCategoricalCrossentropy(from_logits=True), jit_compile=True)
-    strings = tf_keras.Input([], dtype=tf.string)
-    functional = tf_keras.Model(strings, encoder(longest(strings))["content"])
+    strings = keras.Input([], dtype=tf.string)
+    functional = keras.Model(strings, encoder(longest(strings))["content"])
     functional.compile("sgd", "mse", jit_compile=True)
     message = r"jit_compile: expected token ids, .*`map` of a data set: .*classifier.preprocessor"
     for call in (lambda: model.fit(texts, np.ones(2)), lambda: functional.predict(texts)):

@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 import tensorflow as tf
-import tf_keras
 
 from official.xlnet.modeling.models.xlnet_task_model import XLNetTaskModel
+from official.xlnet.modeling.ops.keras import keras
 from official.xlnet.tokenization.special_tokens import CLS_ID, SEP_ID
 from official.xlnet.training.optimization import create_optimizer
 from tests.helpers.compare import assert_all_close, assert_all_differ, assert_all_equal, values
@@ -242,7 +242,7 @@ def test_padding_may_be_on_the_right_also_in_a_step(summary):
     right = {name: np.roll(left[name], -padding, axis=2) for name in FEATURES}
     losses = []
     for batch in (left, left | right):
-        model.compile(tf_keras.optimizers.SGD(0.0))
+        model.compile(keras.optimizers.SGD(0.0))
         losses += [model.train_step(batch)["loss"], weighted_loss(model, batch)]
         model.reset_metrics()
     np.testing.assert_allclose(losses, losses[0], rtol=1e-5)

@@ -5,11 +5,11 @@ import inspect
 import numpy as np
 import pytest
 import tensorflow as tf
-import tf_keras
 
+from official.xlnet.modeling.ops.keras import keras
 from tests.helpers.tiny import VOCAB, WIDTH, tiny_encoder
 
-LAYERS = tf_keras.layers
+LAYERS = keras.layers
 NUM_TOKENS, NUM_PADDING = 5, 4
 attention = LAYERS.AdditiveAttention(), LAYERS.Attention(), LAYERS.MultiHeadAttention(2, 3)
 normalization = LAYERS.BatchNormalization()
@@ -58,10 +58,10 @@ def test_a_layer_gives_the_same_for_a_text_alone_and_in_a_padded_batch(name):
 
 def test_losses_of_tokens_and_layers_of_a_functional_model():
     encoder, (alone, batch) = tiny_encoder(mem_len=0), inputs()
-    ids = tf_keras.Input([None], dtype=tf.int32)
+    ids = keras.Input([None], dtype=tf.int32)
     content = LAYERS.Dropout(0.1)(encoder({"token_ids": ids})["content"])
     pooled = LAYERS.GlobalAveragePooling1D()(content)
-    model = tf_keras.Model(ids, [LAYERS.Dense(1)(content), LAYERS.Dense(1)(pooled)])
+    model = keras.Model(ids, [LAYERS.Dense(1)(content), LAYERS.Dense(1)(pooled)])
     model.compile("sgd", ["mse", None], weighted_metrics=[["mae"], None])
     wanted = model.evaluate(alone, np.ones([1, NUM_TOKENS, 1]), verbose=0)
     found = model.evaluate(batch[:1], np.ones([1, NUM_TOKENS + NUM_PADDING, 1]), verbose=0)

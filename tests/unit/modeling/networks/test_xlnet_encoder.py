@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 import tensorflow as tf
-import tf_keras
 
+from official.xlnet.modeling.ops.keras import keras
 from tests.helpers.tiny import (
     BATCH,
     LAYERS,
@@ -136,8 +136,8 @@ def test_ids_and_orders_of_other_sizes_are_named_and_a_model_around_it_trains_qu
         with pytest.raises(ValueError, match=message):
             encoder({**inputs, name: wrong})
     assert repr(encoder) == "XLNetEncoder(2 layers of width 22, vocabulary of 53, 0.0 M parameters)"
-    tokens = tf_keras.Input([TOKENS], dtype=tf.int32)
-    model = tf_keras.Model(tokens, tf_keras.layers.Dense(1)(encoder(tokens)["content"][:, -1]))
+    tokens = keras.Input([TOKENS], dtype=tf.int32)
+    model = keras.Model(tokens, keras.layers.Dense(1)(encoder(tokens)["content"][:, -1]))
     model.compile("adam", "mse")
     model.fit(ids, tf.zeros([BATCH, 1]), verbose=0)
     assert "Gradients do not exist" not in caplog.text

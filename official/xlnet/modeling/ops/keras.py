@@ -1,0 +1,106 @@
+"""The Keras of this package: tf_keras (Keras 2), or Keras 3; and what our layers need of it.
+
+Everything else imports `keras` from here. The environment variable `TF_USE_LEGACY_KERAS`, which
+TensorFlow reads for `tf.keras`, chooses it: 0 for Keras 3, tf_keras otherwise. It is tf_keras after
+an import of the Model Garden, which needs it.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import inspect
+import os
+import sys
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
+
+import tensorflow as tf
+
+from official.xlnet.errors import ConfigError
+
+IS_KERAS_3 = (
+    os.environ.get("TF_USE_LEGACY_KERAS") in ("0", "false", "False")
+    and not {"official.core", "official.modeling", "official.nlp"} & sys.modules.keys()
+)
+if TYPE_CHECKING or not IS_KERAS_3:
+    import tf_keras as keras
+else:
+    import keras
+
+_OTHER = "tf_keras" if IS_KERAS_3 else "keras"  # The package whose objects do not mix with ours.
+# What to say wherever an object of it turns up.
+ADVICE = (
+    "this package uses Keras 3 in this process: use keras in place of tf_keras, or set "
+    "TF_USE_LEGACY_KERAS=1 before TensorFlow is imported"
+    if IS_KERAS_3
+    else "tf.keras is Keras 3 in this process: set TF_USE_LEGACY_KERAS=1 before TensorFlow is "
+    "imported, or use tf_keras in place of tf.keras"
+)
+
+
+def require_same_keras(inputs: Any) -> None:
+    """Raises `ConfigError` where a layer is called by the other Keras.
+
+    It does so with its symbolic tensors, or inside the call of a subclassed model, which neither
+    trains nor saves the weights of layers that it does not know.
+    """
+    if any(type(x).__module__.startswith(f"{_OTHER}.") for x in tf.nest.flatten(inputs)):
+        found = "Keras 2" if IS_KERAS_3 else "Keras 3"
+        raise ConfigError(
+            f"expected inputs of {keras.__name__}, got a KerasTensor of {found}; {ADVICE}"
+        )
+    state = sys.modules.get("keras.src.backend.common.global_state")
+    is_called = state is not None and state.get_global_attribute("current_call_ctx") is not None
+    if is_called and not IS_KERAS_3:
+        raise ConfigError(
+            "expected a model of tf_keras around this layer, got a call by a model or layer of "
+            f"Keras 3, which would not train or save the weights; {ADVICE}"
+        )
+
+
+def require_no_other_keras(where: str, given: Any) -> None:
+    """Raises `ConfigError` for objects, classes and functions of the other Keras.
+
+    So it does for objects of classes that extend them.
+
+    Args:
+      where: names the argument in the message.
+      given: any nest of values.
+    """
+    for x in tf.nest.flatten(given):
+        for part in (x, *type(x).__mro__):
+            if (getattr(part, "__module__", None) or "").partition(".")[0] == _OTHER:
+                name = getattr(part, "__qualname__", type(part).__qualname__)
+                raise ConfigError(
+                    f"{where}: expected objects of {keras.__name__}, got {part.__module__}.{name}; "
+                    f"{ADVICE}"
+                )
+
+
+@contextlib.contextmanager
+def global_policy(policy: Any) -> Iterator[None]:
+    """Context manager of a global precision policy; None leaves the one that is set."""
+    before = keras.mixed_precision.global_policy()
+    keras.mixed_precision.set_global_policy(policy or before)
+    try:
+        yield
+    finally:
+        keras.mixed_precision.set_global_policy(before)
+
+
+class ConfiguredLayer(keras.layers.Layer):
+    """A layer that keeps every argument of its constructor in an attribute of the same name."""
+
+    def get_config(self):
+        parts = [part for part in type(self).__mro__ if issubclass(part, ConfiguredLayer)]
+        names = {name for part in parts for name in inspect.signature(part.__init__).parameters}
+        own = {name: value for name, value in vars(self).items() if name in names}
+        return {**super().get_config(), **own}
+
+
+class GuardedLayer(ConfiguredLayer):
+    """A layer that raises `ConfigError` where the other Keras calls it."""
+
+    def __call__(self, *args, **kwargs):
+        require_same_keras((args, kwargs))
+        return super().__call__(*args, **kwargs)
