@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime
 import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, TypeVar
@@ -14,6 +15,7 @@ from official.xlnet.files.schema import shown
 
 Row = dict[str, Any]
 Made = TypeVar("Made")
+_TRUTH = {"true": "1", "false": "0"}
 MAX_NUMBER = 1e18  # Its square is finite in float32.
 
 
@@ -106,8 +108,19 @@ def class_name(value: Any, column: str) -> str:
     """
     if value is None or (isinstance(value, str) and not value.strip()):
         raise WrongRowError(f"expected a label in {column!r}, got none", "missing_labels")
-    name = _text(value, column, "a label, the name of a class,")
-    return str(int(value)) if isinstance(value, float) and value.is_integer() else name
+    return _name(value, column, "a label, the name of a class,")
+
+
+def row_id(row: Row, column: str | None, number: int) -> str:
+    """The id of a row: 7.0 is 7; `row N` if it is missing; without a column of ids, its number.
+
+    Example:
+      >>> row_id({"id": 7.0}, "id", 3), row_id({"id": None}, "id", 3), row_id({}, "id", 3)
+      ('7', 'row 3', '3')
+    """
+    if column is None or column not in row:
+        return str(number)
+    return f"row {number}" if row[column] in (None, "") else _name(row[column], column, "an id")
 
 
 def texts(row: Row, column: str) -> list[str]:
@@ -119,9 +132,10 @@ def texts(row: Row, column: str) -> list[str]:
 
 
 def number(row: Row, column: str, most: float = MAX_NUMBER) -> float:
-    """A finite number from `-most` to `most`."""
+    """A finite number from `-most` to `most`; truth values are 0 and 1."""
+    name = _text(row.get(column), column, "a number")
     try:
-        value = float(_text(row.get(column), column, "a number"))
+        value = float(_TRUTH.get(name.strip().lower(), name))
     except ValueError:
         value = math.nan
     if not abs(value) <= most:
@@ -151,9 +165,13 @@ def distinct(columns: Iterable[Any], where: str) -> list[str]:
     return names
 
 
+def _name(value: Any, column: str, expected: str) -> str:
+    is_whole = isinstance(value, float) and value.is_integer()
+    return _text(int(value) if is_whole else value, column, expected)
+
+
 def _text(value: Any, column: str, expected: str = "text") -> str:
-    if not isinstance(value, str | int | float) or not math.isfinite(
-        value if isinstance(value, float) else 0
-    ):
+    is_text = isinstance(value, str | int | datetime.date | datetime.time)
+    if not (is_text or (isinstance(value, float) and math.isfinite(value))):
         raise WrongRowError(f"expected {expected} in {column!r}, got {shown(value)}")
     return str(value)

@@ -8,6 +8,7 @@ TensorFlow write for a missing value is None.
 from __future__ import annotations
 
 import contextlib
+import dataclasses
 import decimal
 import enum
 import os
@@ -19,12 +20,15 @@ import numpy as np
 from data_prep.corpus.corpus import find_shards
 from data_prep.settings import ReadOptions
 from data_prep.tasks.rows import Row, distinct, listed
-from data_prep.tasks.table_files import ARROW, read_file
+from data_prep.tasks.table_files import ARROW, arrow_rows, class_names, read_file
 from official.xlnet.data.examples import Example
 from official.xlnet.data.reading import Reading
-from official.xlnet.errors import ArgumentTypeError, DataError, require_data
+from official.xlnet.errors import ArgumentTypeError, DataError, require_data, require_extra
 from official.xlnet.files.compression import ending
 
+_FRAMES = ("__arrow_c_stream__", "__dataframe__")
+_CONVERSIONS = ("to_pylist", "tolist", "to_list", "numpy")  # Of arrays, columns and tensors.
+_NUMBERED = ("regression", "multiple_choice")  # Labels are numbers, even if these have names.
 _NO_VALUE = ("NAType", "NaTType")  # Of pandas; they are neither equal to nothing nor to themselves.
 
 
@@ -42,22 +46,27 @@ def read_rows(reading: Reading) -> Iterator[Row]:
         mode.
       TypeError: the source is not a table.
     """
-    if reading.rows is None:
-        is_tfds = reading.path.startswith("tfds:")
-        yield from _tfds_rows(reading.path) if is_tfds else read_file(reading)
-        return
+    rows = _opened(reading) if reading.rows is not None else _stored(reading)
     width: int | None = None
-    for number, row in enumerate(_opened(reading.rows, reading.path), start=1):
+    for number, row in enumerate(rows, start=1):
         where = f"{reading.path}, row {number}"
         if isinstance(row, Example):
             yield row  # type: ignore[misc]
             continue
-        if not isinstance(row, Mapping):
-            row = row.tolist() if isinstance(row, np.ndarray) else plain(row)
-            row = reading.settings.named(row, reading.with_labels, where)
-            require_data(width in (None, len(row)), where, f"{width} values, as above", len(row))
-            width = len(row)
-        yield {str(name): plain(value) for name, value in row.items()}
+        named = _with_names(row)
+        if named is None:
+            named = reading.settings.named(plain(row), reading.with_labels, where)
+            width = len(named) if width is None else width
+            require_data(width == len(named), where, f"{width} values, as above", len(named))
+        elif next(iter(named), "") == "Index" and hasattr(row, "_fields"):
+            reading.unread["Index"] = "pandas index"  # Of `DataFrame.itertuples`.
+        settings = reading.settings
+        used = {*settings.text_columns, settings.label_column, settings.group_column}
+        left_out = reading.unread.keys() - used
+        row = {str(n): plain(value) for n, value in named.items() if n not in left_out}
+        for name in reading.classes.keys() & row.keys() if settings.name not in _NUMBERED else ():
+            row[name] = _class_of(row[name], reading.classes[name], settings.labels, where)
+        yield row
 
 
 def is_table(reading: Reading) -> bool:
@@ -73,14 +82,14 @@ def plain(value: Any) -> Any:
       >>> plain(np.float32("nan")), plain(b"text"), plain((np.int64(3), "a"))
       (None, 'text', [3, 'a'])
     """
-    if isinstance(value, enum.Enum):
-        value = value.value
-    if isinstance(value, decimal.Decimal):
-        value = float(value)
-    if isinstance(value, np.ndarray | np.generic):
-        value = value.tolist()
     if isinstance(value, str):
         return str.__str__(value)  # Not as a class of its own, which is shown otherwise.
+    if isinstance(value, enum.Enum):
+        value = value.value
+    if isinstance(value, decimal.Decimal | np.floating):
+        value = float(value)
+    if isinstance(value, np.ndarray | np.generic) and value.dtype.kind == "M":
+        value = value.astype("datetime64[us]")  # In nanoseconds, `tolist` returns integers.
     if isinstance(value, bytes):
         with contextlib.suppress(UnicodeDecodeError):
             return value.decode()
@@ -89,29 +98,80 @@ def plain(value: Any) -> Any:
         return {name: plain(each) for name, each in value.items()}
     if isinstance(value, list | tuple):
         return [plain(each) for each in value]
+    if _is_column(value):
+        return plain(next(getattr(value, name) for name in _CONVERSIONS if hasattr(value, name))())
     is_missing = type(value).__name__ in _NO_VALUE or (isinstance(value, float) and value != value)
     return None if is_missing else value
 
 
-def _opened(source: Any, where: str) -> Iterable[Any]:
-    """The rows of a table of Python: mappings, or other values if the columns have no names."""
-    if isinstance(source, Mapping):
-        return _of_columns(source, where)
-    if hasattr(source, "itertuples"):  # pandas.
-        rows = source.itertuples(index=False, name=None)
-        has_names = list(source.columns) != list(range(len(source.columns)))
-        return _named(source.columns, rows, where) if has_names else rows
-    if hasattr(source, "iter_rows"):  # Polars.
-        return _named(source.columns, source.iter_rows(), where)
-    if hasattr(source, "to_batches"):  # Arrow.
-        distinct(source.schema.names, where)
-        return (row for batch in source.to_batches() for row in batch.to_pylist())
+def _with_names(row: Any) -> dict[Any, Any] | None:
+    """A row with names as {name: value}: a mapping, named tuple, dataclass, structured value."""
+    if hasattr(row, "_asdict"):
+        return row._asdict()
+    if dataclasses.is_dataclass(row):
+        return {field.name: getattr(row, field.name) for field in dataclasses.fields(row)}
+    names = row.keys() if hasattr(row, "keys") else _field_names(row)
+    return None if names is None else {name: row[name] for name in names}
+
+
+def _field_names(array: Any) -> tuple[str, ...] | None:
+    return getattr(getattr(array, "dtype", None), "names", None)
+
+
+def _is_column(value: Any) -> bool:
+    """Whether a value is an array, column or tensor of NumPy, pandas, Arrow, Polars, TensorFlow."""
+    return any(hasattr(value, name) for name in _CONVERSIONS) and (
+        hasattr(value, "dtype") or hasattr(value, "type")
+    )
+
+
+def _class_of(value: Any, names: Sequence[str], labels: Sequence[str], where: str) -> Any:
+    """The names of classes for their numbers; None for a hidden label (-1)."""
+    if isinstance(value, list):
+        return [_class_of(each, names, labels, where) for each in value]
+    if not isinstance(value, int) or value < 0:
+        return None if isinstance(value, int) else value
+    require_data(value < len(names), where, f"a class from 0 to {len(names) - 1}", value)
+    has_numbers = str(value) in labels and names[value] not in labels  # `task.labels` are numbers.
+    return value if has_numbers else names[value]
+
+
+def _opened(reading: Reading) -> Iterable[Any]:
+    """The rows of a table of Python: with names, or other values if the columns have none."""
+    source, where = reading.rows, reading.path
+    if hasattr(source, "collect"):  # Lazy frames of Polars.
+        source = source.collect()
     if hasattr(source, "column_names") and hasattr(source, "features"):  # HF datasets.
-        return _named_classes(source.with_format(None), source.features or {})
+        form = getattr(source, "format", {"type": None})
+        if form["type"] == "custom":  # Rows of a transform; nobody says what its numbers are.
+            return source
+        reading.classes = class_names(source.features or {})
+        columns = {"columns": form["columns"]} if "columns" in form else {}
+        return source.with_format(None, **columns)
+    if isinstance(source, Mapping):
+        return _of_columns(source.items(), where)
+    if hasattr(source, "itertuples"):  # pandas.
+        has_names = list(source.columns) != list(range(len(source.columns)))
+        rows = source.itertuples(index=False, name=None)
+        return _of_columns(source.items(), where) if has_names else rows
     if hasattr(source, "as_numpy_iterator"):  # tf.data, TFDS.
         return source.as_numpy_iterator()
-    if hasattr(source, "tolist"):  # An array or a Series.
-        source = source.tolist()
+    if names := _field_names(source):
+        if isinstance(source, np.recarray) and names[0] == "index":
+            reading.unread["index"] = "pandas index"  # Of `DataFrame.to_records`.
+        return _of_columns([(name, source[name]) for name in names], where)
+    if hasattr(source, "scanner"):  # An Arrow data set.
+        source = source.scanner().to_reader()
+    if _is_column(source):
+        source = plain(source)
+    elif any(hasattr(source, name) for name in _FRAMES):
+        require_extra("pyarrow", "parquet", where)
+        from pyarrow import RecordBatchReader, interchange
+
+        has_stream = hasattr(source, _FRAMES[0])
+        table = source if has_stream else interchange.from_dataframe(source)
+        reader = RecordBatchReader.from_stream(table)
+        return arrow_rows(reading, reader.schema, reader)
     refused = str | bytes | tuple | set | frozenset | os.PathLike
     if isinstance(source, refused) or not isinstance(source, Iterable):
         kind, advice = type(source).__name__, ""
@@ -125,54 +185,32 @@ def _opened(source: Any, where: str) -> Iterable[Any]:
     return source
 
 
-def _of_columns(source: Mapping[Any, Any], where: str) -> Iterable[Row]:
+def _of_columns(items: Iterable[tuple[Any, Any]], where: str) -> Iterable[Row]:
     """The rows of {name: column}."""
-    columns = []
-    for values in source.values():
-        values = values.tolist() if hasattr(values, "tolist") else values
+    pairs = [(name, plain(values)) for name, values in items]
+    names, columns = distinct((name for name, _ in pairs), where), [values for _, values in pairs]
+    for values in columns:
         if not isinstance(values, Sequence) or isinstance(values, str | bytes):
-            splits = f"of splits ({listed(map(str, source))}); pass one of them"
+            splits = f"of splits ({listed(names)}); pass one of them"
             got = splits if isinstance(values, Iterable) else "whose values are not columns"
             if isinstance(values, str):
                 got = "whose values are texts; pass a list of such rows"
             raise ArgumentTypeError(f"{where}: expected {{column: list}}, got a mapping {got}")
-        columns.append(values)
     if len({len(values) for values in columns}) > 1:
-        sizes = ", ".join(f"{name}: {len(v)}" for name, v in zip(source, columns, strict=True))
+        sizes = ", ".join(f"{name}: {len(v)}" for name, v in zip(names, columns, strict=True))
         raise DataError(f"{where}: expected columns of equal length, got {sizes}")
-    return _named(source, zip(*columns, strict=True), where)
+    return (dict(zip(names, row, strict=True)) for row in zip(*columns, strict=True))
 
 
-def _named(columns: Iterable[Any], rows: Iterable[Sequence[Any]], where: str) -> Iterable[Row]:
-    names = distinct(columns, where)
-    return (dict(zip(names, row, strict=True)) for row in rows)
-
-
-def _tfds_rows(path: str) -> Iterator[Row]:
-    find_shards([path], ReadOptions())  # Raises DataError if the data set is not on disk.
+def _stored(reading: Reading) -> Iterable[Row]:
+    """The rows of a file, or of a TFDS data set on disk."""
+    if not reading.path.startswith("tfds:"):
+        return read_file(reading)
+    find_shards([reading.path], ReadOptions())  # Raises DataError if the data set is not on disk.
     import tensorflow_datasets as tfds
 
-    _, name, *split = path.split(":", 2)  # A slice has colons, too: `train[:80%]`.
+    _, name, *split = reading.path.split(":", 2)  # A slice has colons, too: `train[:80%]`.
     builder = tfds.builder(name)
+    reading.classes = class_names(builder.info.features)
     dataset = builder.as_dataset(split=(split or ["train"])[0], shuffle_files=False)
-    yield from _named_classes(tfds.as_numpy(dataset), builder.info.features)
-
-
-def _named_classes(rows: Iterable[Row], features: Mapping[str, Any]) -> Iterator[Row]:
-    """Rows of HF `datasets` or TFDS with names of classes; None for hidden labels (-1)."""
-    classes = {
-        name: getattr(feature, "feature", feature)
-        for name, feature in features.items()
-        if hasattr(getattr(feature, "feature", feature), "int2str")
-    }
-
-    def class_of(value: Any, feature: Any) -> Any:
-        if isinstance(value, list):
-            return [class_of(each, feature) for each in value]
-        if not isinstance(value, int):
-            return value
-        return feature.int2str(value) if value >= 0 else None
-
-    for row in rows:
-        named = {name: plain(value) for name, value in row.items()}
-        yield named | {n: class_of(named.get(n), feature) for n, feature in classes.items()}
+    return tfds.as_numpy(dataset)

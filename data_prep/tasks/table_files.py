@@ -10,9 +10,10 @@ import contextlib
 import csv
 import functools
 import itertools
+import json
 import re
 import sys
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from data_prep.tasks.rows import Row, distinct, listed
@@ -24,8 +25,6 @@ from official.xlnet.files.json_files import parse_json
 from official.xlnet.files.schema import conform, shown
 from official.xlnet.files.text import open_text
 
-# Values of Arrow that JSON has, too; others, such as dates, are read as text.
-_OF_JSON = str | int | float | list | dict | bytes | None
 ARROW = (".parquet", ".arrow", ".feather")
 _ARROW_FILE = b"ARROW1"  # First bytes of Arrow's files, unlike its streams.
 _SEPARATORS = {",": "commas", ";": "semicolons", "\t": "tabs", "|": "vertical bars"}
@@ -49,8 +48,8 @@ def read_file(reading: Reading) -> Iterator[Row]:
 def _delimited(own: str, reading: Reading) -> Iterator[Row]:
     """Rows of a file of CSV or TSV, whose own separator is a comma or a tab."""
     path = reading.path
-    with open_text(path, newline="") as file:
-        first = file.readline()
+    with open_text(path, newline="" if own == "," else "\n") as file:  # Texts of TSV may have \r.
+        first, *others = _AFTER_RETURN.split(file.readline())
         require_data(
             not first.lstrip().startswith(('{"', "[{")),
             path,
@@ -59,8 +58,9 @@ def _delimited(own: str, reading: Reading) -> Iterator[Row]:
         )
         separator = _separator(reading, first, own)
         is_quoted = own == "," or separator != own
-        lines = itertools.chain([first], file)
-        yield from _named(reading, _records(reading, lines, separator, is_quoted))
+        lines = itertools.chain([first, *others], file)
+        records = _quoted(reading, lines, separator) if is_quoted else _unquoted(reading, lines)
+        yield from _named(reading, records)
 
 
 def needed_columns(reading: Reading) -> set[str]:
@@ -91,6 +91,7 @@ def _separator(reading: Reading, first: str, own: str) -> str:
     return own
 
 
+_AFTER_RETURN = re.compile(r"(?<=\r)(?!\n)")  # In a header: all lines end so, as on old Macs.
 # A field with quotes in quotes, as a writer of CSV makes it.
 _QUOTED = re.compile(r'"(?:[^"]*"")+[^"]*"')
 
@@ -98,16 +99,11 @@ _QUOTED = re.compile(r'"(?:[^"]*"")+[^"]*"')
 Record = tuple[int, int, list[str]]
 
 
-def _records(
-    reading: Reading, lines: Iterable[str], separator: str, is_quoted: bool
-) -> Iterator[Record]:
+def _quoted(reading: Reading, lines: Iterable[str], separator: str) -> Iterator[Record]:
     csv.field_size_limit(sys.maxsize)
-    quoting: Any = csv.QUOTE_MINIMAL if is_quoted else csv.QUOTE_NONE
-    reader = csv.reader(lines, delimiter=separator, strict=True, quoting=quoting)
-    start, num_quoted = 1, 0
+    reader, start = csv.reader(lines, delimiter=separator, strict=True), 1
     try:
         for row in reader:
-            num_quoted += not is_quoted and any(map(_QUOTED.fullmatch, row))
             yield start, reader.line_num - start + 1, row
             start = reader.line_num + 1
     except csv.Error as error:
@@ -116,6 +112,14 @@ def _records(
             f"that opens there and, up to line {reader.line_num}, is not closed at the end of a "
             f"field ({error}); quotes within quotes are written twice"
         ) from None
+
+
+def _unquoted(reading: Reading, lines: Iterable[str]) -> Iterator[Record]:
+    num_quoted = 0
+    for number, line in enumerate(lines, start=1):
+        row = line.removesuffix("\n").removesuffix("\r").split("\t")
+        num_quoted += any(map(_QUOTED.fullmatch, row))
+        yield number, 1, [] if row == [""] else row
     if num_quoted and reading.with_labels:
         reading.say(
             f"{num_quoted} lines have fields in quotes, which TSV reads as part of the text; "
@@ -204,27 +208,72 @@ def _json_rows(reading: Reading) -> Iterator[Row]:
 
 
 def _arrow_rows(reading: Reading) -> Iterator[Row]:
-    path = reading.path
-    require_extra("pyarrow", "parquet", path)
+    require_extra("pyarrow", "parquet", reading.path)
     from pyarrow import ArrowException, ipc, parquet
 
+    batches: Iterable[Any]
     try:
-        with file_system.open(path, "rb") as file:
-            batches: Iterable[Any]
-            if ending(path) == ".parquet":
-                batches = parquet.ParquetFile(file).iter_batches()
+        with file_system.open(reading.path, "rb") as file:
+            if ending(reading.path) == ".parquet":
+                parts = parquet.ParquetFile(file)
+                schema, batches = parts.schema_arrow, parts.iter_batches()
             elif file.read(len(_ARROW_FILE)) == _ARROW_FILE:
-                opened = ipc.open_file(file)
-                batches = map(opened.get_batch, range(opened.num_record_batches))
+                parts = ipc.open_file(file)
+                schema, batches = (
+                    parts.schema,
+                    map(parts.get_batch, range(parts.num_record_batches)),
+                )
             else:  # As HF's `datasets` write them.
                 file.seek(0)
-                batches = ipc.open_stream(file)
-            for batch in batches:
-                for row in batch.to_pylist():
-                    yield {k: v if isinstance(v, _OF_JSON) else str(v) for k, v in row.items()}
+                stream = ipc.open_stream(file)
+                schema, batches = stream.schema, stream
+            yield from arrow_rows(reading, schema, batches)
     except ArrowException as error:
-        kind = ending(path).lstrip(".").capitalize()
-        raise DataError(f"{path}: expected a {kind} file, got another one: {error}") from None
+        kind = ending(reading.path).lstrip(".").capitalize()
+        message = f"{reading.path}: expected a {kind} file, got another one: {error}"
+        raise DataError(message) from None
+
+
+def arrow_rows(reading: Reading, schema: Any, batches: Iterable[Any]) -> Iterator[Row]:
+    """Rows of Arrow; notes the index and the names of classes that the metadata has.
+
+    Args:
+      reading: gets `unread` of pandas' metadata, and `classes` of those of Hugging Face.
+      schema: the Arrow schema.
+      batches: record batches.
+    """
+    distinct(schema.names, reading.path)
+    pandas, hf = (
+        json.loads((schema.metadata or {}).get(key, "{}")) for key in (b"pandas", b"huggingface")
+    )
+    index = [name for name in pandas.get("index_columns", ()) if isinstance(name, str)]
+    reading.unread |= dict.fromkeys(index, "pandas index")
+    reading.classes |= class_names(hf.get("info", {}).get("features", {}))
+    for batch in batches:
+        yield from batch.to_pylist()
+
+
+def class_names(features: Mapping[str, Any]) -> dict[str, Sequence[str]]:
+    """Names of classes by column.
+
+    Args:
+      features: features of HF `datasets` or TFDS, as objects or JSON.
+
+    Example:
+      >>> class_names({"tags": {"_type": "List", "feature": {"names": ["O", "B-PER"]}}, "text": {}})
+      {'tags': ['O', 'B-PER']}
+    """
+    names: dict[str, Sequence[str]] = {}
+    for column, feature in features.items():
+        while isinstance(feature, list) or _part(feature, "feature"):
+            feature = feature[0] if isinstance(feature, list) else _part(feature, "feature")
+        if isinstance(found := _part(feature, "names"), list):
+            names[column] = found
+    return names
+
+
+def _part(feature: Any, name: str) -> Any:
+    return feature.get(name) if isinstance(feature, dict) else getattr(feature, name, None)
 
 
 # {ending of a file: its reader}; without any of these, files are read as TSV.

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from data_prep.tasks.table import plain
 from data_prep.tasks.table_files import TABLE_FORMATS, read_file
 from official.xlnet.configs.task import TaskConfig
 from official.xlnet.data.reading import Reading
@@ -14,6 +15,7 @@ from official.xlnet.files.json_files import read_json
 from official.xlnet.files.schema import shown
 from official.xlnet.files.text import open_text
 
+_OF_JSON = str | int | float | list | dict | None  # Others, such as dates, are read as text.
 _NAMES = (
     {"sentence_good": "good", "sentence_bad": "bad"},  # BLiMP's columns.
     {"frame": "context", "completion": "text"},  # Columns of cloze norms.
@@ -43,7 +45,9 @@ def read_text_rows(
     if path is None:
         pass
     elif ending(path) in TABLE_FORMATS:
-        rows += read_file(Reading(path, TaskConfig(), strict=True, with_labels=False))
+        for row in read_file(Reading(path, TaskConfig(), strict=True, with_labels=False)):
+            values = ((name, plain(value)) for name, value in row.items())
+            rows.append({n: v if isinstance(v, _OF_JSON) else str(v) for n, v in values})
     else:
         with open_text(path) as file:
             rows += [{"text": line.rstrip("\n")} for line in file]

@@ -177,8 +177,11 @@ def test_names_decide_and_places_never_do(names, texts, label, tmp_path):
 @pytest.mark.parametrize(
     ("names", "message"),
     [
-        (["text", "stars"], "expected a column 'label', got text, stars"),
-        (["text", "labels", "class"], "expected one column of labels, got labels, class"),
+        (["text", "stars"], r"expected a column 'label', got text \('a'\), stars \('b'\)"),
+        (
+            ["text", "labels", "class"],
+            r"task.label_column, got labels \('b'\), class \('c'\); set task.label_column",
+        ),
     ],
 )
 def test_names_that_do_not_decide_are_refused(names, message, tmp_path):
@@ -235,3 +238,115 @@ def test_questions_of_a_table_that_cannot_be_used_are_counted(row):
     assert len(found) == 3 and counts == {"malformed_rows": 1}
     with pytest.raises(DataError, match="row 1: expected a question"):
         list(stream_task([{"question": "q", "context": 3}], TaskConfig(name="question_answering")))
+
+
+def test_the_source_says_what_its_numbers_are(tmp_path):
+    """Names of classes are in the metadata; without them, somebody has to name them."""
+    names = datasets.ClassLabel(names=["O", "B-PER"])
+    features = {"tokens": datasets.List(datasets.Value("string")), "ner_tags": datasets.List(names)}
+    rows = {"tokens": [["He", "Ann"], ["Bob"]], "ner_tags": [[0, 1], [1]]}
+    source = datasets.Dataset.from_dict(rows, datasets.Features(features))
+    source.to_parquet(path := str(tmp_path / "a.parquet"))
+    expected = [
+        TaggedExample("1", ("He", "Ann"), ("O", "B-PER")),
+        TaggedExample("2", ("Bob",), ("B-PER",)),
+    ]
+    for form in (source, path, pyarrow.parquet.read_table(path)):
+        assert read_task(form, TaskConfig(name="token_classification")) == (expected, {})
+    source.to_json(json_lines := str(tmp_path / "a.jsonl"))
+    for form in (source.to_pandas(), json_lines, rows):
+        named = TaskConfig(name="token_classification", labels=("O", "B-PER"), label_type="int")
+        assert read_task(form, named) == (expected, {})
+        named.label_type = "str"
+        with pytest.raises(DataError, match="expected tags among O, B-PER, got the numbers 0, 1"):
+            read_task(form, named)
+
+
+def test_numbers_of_classes_are_numbers_where_the_task_needs_them(tmp_path):
+    names = ["no", "maybe", "yes"]
+    features = {"text": datasets.Value("string"), "label": datasets.ClassLabel(names=names)}
+    rows = {"text": ["a", "b", "c"], "label": [2, 0, 1]}
+    source = datasets.Dataset.from_dict(rows, datasets.Features(features))
+    source.to_parquet(path := str(tmp_path / "a.parquet"))
+    for form in (source, path):
+        for settings, expected in (
+            ({"name": "classification"}, ["yes", "no", "maybe"]),
+            ({"name": "regression"}, [2.0, 0.0, 1.0]),
+            ({"name": "classification", "labels": ("0", "1", "2")}, ["2", "0", "1"]),
+        ):
+            assert [e.label for e in read_task(form, TaskConfig(**settings))[0]] == expected
+
+
+def test_a_transform_is_applied():
+    whole = datasets.Dataset.from_dict({"text": ["A", "B"], "label": ["x", "y"], "more": ["", ""]})
+    lower = lambda rows: {"text": [*map(str.lower, rows["text"])], "label": rows["label"]}  # noqa: E731
+    few = whole.with_format("numpy", columns=["text", "label"])
+    for form, texts in ((whole.with_transform(lower), "ab"), (few, "AB")):
+        task = TaskConfig(name="classification")
+        found, _ = read_task(form, task)
+        assert [e.texts for e in found] == [(each,) for each in texts]
+        assert [(row["text"],) for row in form] == [e.texts for e in found]
+
+
+@pytest.mark.parametrize(
+    ("columns", "setting", "name"),
+    [
+        ({"words": [["a"]], "tags": [["DET"]], "ner_tags": [["O"]]}, "label_column", "ner_tags"),
+        ({"words": [["a"]], "tokens": [["b"]], "tags": [["O"]]}, "text_columns", "tokens"),
+    ],
+)
+def test_two_usual_names_are_a_choice(columns, setting, name):
+    with pytest.raises(
+        DataError, match=rf"one column for task\.{setting}, got .*set task\.{setting}"
+    ):
+        read_task(columns, TaskConfig(name="token_classification"))
+    value = (name,) if setting == "text_columns" else name
+    (found,), _ = read_task(columns, TaskConfig(name="token_classification", **{setting: value}))
+    assert (found.words, found.tags)[setting == "label_column"] == (*columns[name][0],)
+
+
+def test_the_report_says_why_a_column_is_not_read(tmp_path, capfd):
+    frame = pd.DataFrame(
+        {"text": [*"abcd"], "label": [*"xyxy"], "n": range(4), "when": pd.Timestamp("2020-01-02")}
+    ).assign(url="u", pair_id=7)
+    frame[frame.n != 1].to_parquet(path := str(tmp_path / "a.parquet"))
+    assert read_task(path, TaskConfig(name="classification"))[0][1].texts == ("c",)
+    why = "n (numbers), when (dates), url (by name), pair_id (id), __index_level_0__ (pandas index)"
+    said = f"texts are read from text, labels from label (by name); not read as text: {why}"
+    assert said in capfd.readouterr().err
+    read_task(path, TaskConfig(name="classification", text_columns=("n",), label_column="text"))
+    said = "texts are read from n (task.text_columns), labels from text (task.label_column)"
+    assert said in capfd.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("column", "expected"),
+    [([7.0, None, 9.0], ["7", "row 2", "9"]), ([2.0, None, 3.5], ["2", "row 2", "3.5"])],
+)
+def test_ids_that_are_missing_are_not_those_of_others(column, expected):
+    columns = {"text": [*"abc"], "label": [*"xyx"], "id": column}
+    for form in (columns, pd.DataFrame(columns), pa.table(columns)):
+        found, counts = read_task(form, TaskConfig(name="classification"))
+        assert ([e.id for e in found], counts) == (expected, {})
+
+
+@pytest.mark.parametrize(
+    ("name", "column", "values", "labels"),
+    [
+        ("multiple_choice", "label", [1.0, 0.0, None], [1, 0]),
+        ("ranking", "relevance", [True, False, None], [1.0, 0.0]),
+        ("multi_label", "label", ["x,y", "x", None], [("x", "y"), ("x",), ()]),
+        ("classification", "label", [b"x", b"y", None], ["x", "y"]),
+    ],
+)
+def test_a_label_is_read_alike_from_every_source(name, column, values, labels, tmp_path):
+    columns = {key: TABLES[name][0][key][:3] for key in TABLES[name][0] if key.lower() != column}
+    frame = pd.DataFrame({**columns, column: values})
+    frame.to_parquet(parquet := str(tmp_path / "a.parquet"))
+    forms = [frame, parquet, pa.table(frame), frame.to_dict("records")]
+    if name in ("ranking", "multi_label"):
+        frame.to_csv(path := str(tmp_path / "a.csv"), index=False)
+        forms.append(path)
+    for form in forms:
+        found, _ = read_task(form, TaskConfig(name=name), max_lost=0.5)
+        assert [e.expected if name != "ranking" else e.relevance for e in found] == labels

@@ -6,7 +6,7 @@ import collections
 import dataclasses
 import numbers
 import sys
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 from absl import logging
@@ -38,6 +38,8 @@ class Reading:
       lost: the part of `counts` that could not be used: rejected rows.
       first_lost: error message of the first of them.
       rows: rows of Python to read in place of a file: a frame, columns, or a list.
+      classes: names of the classes of columns of integers, as the source says.
+      unread: columns that the source says are not data, each with the reason.
     """
 
     path: str
@@ -48,6 +50,8 @@ class Reading:
     lost: collections.Counter[str] = dataclasses.field(default_factory=collections.Counter)
     first_lost: str = ""
     rows: Any = None
+    classes: dict[str, Sequence[str]] = dataclasses.field(default_factory=dict)
+    unread: dict[str, str] = dataclasses.field(default_factory=dict)
 
     def say(self, message: str) -> None:
         """Says in one line how the file is read, where that is not given by its format."""

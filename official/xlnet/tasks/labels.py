@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import decimal
 import re
 import unicodedata
 from collections.abc import Callable, Collection, Iterable, Sequence
@@ -14,7 +15,7 @@ from official.xlnet.errors import DataError, did_you_mean, require_data
 
 _FLOAT32_RESOLUTION = 1e-5  # With two digits more than float32 has, for errors of a percent.
 LEAST_PROBABILITY = 1e-6  # As predictions are rounded; no model can veto a class.
-_NUMBER = re.compile(r"(-?(?:0|[1-9][0-9]*))(?:\.0+)?")
+_NUMBER = re.compile(r"[-+]?(0|[1-9][0-9]{0,17})(\.[0-9]{1,9})?(e[-+]?[0-9]{1,2})?", re.IGNORECASE)
 _TRUTH = ("true", "false")
 _WHOLE = re.compile(r"-?(0|[1-9][0-9]{0,17})")
 _TYPES: dict[str, Callable[[str], Any]] = {
@@ -41,16 +42,18 @@ def in_order(labels: Iterable[str]) -> list[str]:
 def meaning(label: str) -> str:
     """What a label says, in whichever way it is written.
 
-    Spaces at its ends, composed characters, decimals of a whole number and letters of a truth value
-    do not count.
+    Spaces at its ends, composed and invisible characters, the form of a number and letters of a
+    truth value do not count.
 
     Example:
-      >>> meaning("1.0"), meaning(" 1"), meaning("True"), meaning("1.5"), meaning("01")
+      >>> meaning("1.0"), meaning(" +1"), meaning("True"), meaning("15e-1"), meaning("01")
       ('1', '1', 'true', '1.5', '01')
     """
-    label = unicodedata.normalize("NFC", label).strip()
-    whole = _NUMBER.fullmatch(label)
-    return whole[1] if whole else label.lower() if label.lower() in _TRUTH else label
+    label = unicodedata.normalize("NFKC", label)
+    label = "".join(each for each in label if unicodedata.category(each) != "Cf").strip()
+    if _NUMBER.fullmatch(label):
+        return f"{decimal.Decimal(label).normalize() + 0:f}"
+    return label.lower() if label.lower() in _TRUTH else label
 
 
 def complete_labels(config: XLNetConfig, labels: Iterable[str]) -> tuple[str, ...]:
@@ -89,8 +92,8 @@ def check_forms(found: Iterable[str], where: str) -> None:
         require_data(
             other == label,
             where,
-            "labels that differ in more than spaces at their ends, composed characters or "
-            "the form of a number",
+            "labels that differ in more than spaces at their ends, composed or invisible "
+            "characters or the form of a number",
             f"{other!a} and {label!a}; write them alike",
         )
 

@@ -305,6 +305,52 @@ def test_words_to_tag(text, labels, words, tmp_path):
     assert examples == [TaggedExample(str(n), each) for n, each in enumerate(expected)]
 
 
+GERMEVAL = "#\tn-tv.de\n1\tEU\tB-ORG\tO\n2\tsays\tO\tO\n\n#\tx\n1\tPeter\tB-PER\tO\n"
+MIT = "B-ORG\tEU\nO\tsays\n\nB-PER\tPeter\n"
+CONLL_U = """# text = EUs Peter
+1-2\tEUs\t_\t_\t_\t_\t_\t_\t_\t_
+1\tEU\tEU\tPROPN\tNE\t_\t0\troot\t_\t_
+2\tsays\tsay\tVERB\tVV\t_\t1\tdep\t_\t_
+2.1\tso\t_\t_\t_\t_\t_\t_\t_\t_
+
+1\tPeter\tPeter\tPROPN\tNE\t_\t0\troot\t_\t_
+"""
+WORD, TAG = "expected task.text_columns to be", "expected task.label_column to be"
+
+
+@pytest.mark.parametrize(
+    ("text", "columns", "tags", "message"),
+    [
+        (GERMEVAL, ("2", "3"), "", rf"{WORD} .*1 \('1'\), 2 \('EU'\), 3 \('B-ORG'\), 4 \('O'\)"),
+        (MIT, ("2", "1"), "", rf"{WORD} one of the columns 1 \('B-ORG'\), 2 \('EU'\)"),
+        ("EU B-ORG O\nsays O O\n\nPeter B-PER O\n", ("1", "2"), "", TAG),
+        ("EU B-ORG B-PER\nsays O O\n\nPeter B-PER O\n", ("1", "2"), "", TAG),
+        (
+            CONLL_U,
+            ("form", "upos"),
+            "PROPN VERB PROPN",
+            rf"{TAG} .*form \('EU'\).*upos \('PROPN'\)",
+        ),
+        (CONLL_U, ("2", "5"), "NE VV NE", TAG),
+        ("EU NNP B-NP B-ORG\nsays V B-VP O\n\nPeter NNP B-NP B-PER\n", (), "", None),
+    ],
+)
+def test_columns_of_words_that_are_not_clear_are_chosen(text, columns, tags, message, tmp_path):
+    path, task = write(tmp_path / "a.conllu", text), "token_classification"
+    settings = dict(
+        zip(("text_columns", "label_column"), (columns[:1], *columns[1:]), strict=False)
+    )
+    found, _ = read(path, task, **(settings if columns else {}))
+    assert [e.words for e in found] == [e.words for e in TAGGED]
+    expected = tags.split() or [tag for e in TAGGED for tag in e.tags]
+    assert [tag for e in found for tag in e.tags] == expected
+    unlabelled, _ = read(path, task, with_labels=False, **(settings if columns else {}))
+    assert [e.words for e in unlabelled] == [e.words for e in TAGGED]
+    if message:
+        assert_refused(message, read, path, task)
+        assert_refused("got typo", read, path, task, text_columns=("typo",))
+
+
 @pytest.mark.parametrize(
     ("text", "is_training", "message"),
     [

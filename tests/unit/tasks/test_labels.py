@@ -20,6 +20,7 @@ from tests.helpers.served_models import random_task
 
 ALIKE = [("good", "good "), ("\u00a0good", "good"), ("caf\u00e9", "cafe\u0301")]
 ALIKE += [("1", "1.0"), ("1.00", "1.0"), ("True", "true"), ("-3", "-3.0")]
+ALIKE += [("a", "a\u200b"), ("a", "\u200fa"), ("1", "+1"), ("1", "1e0"), ("1", "１")]
 SCHEMES = {"BIOES": "BIES", "BILOU": "BILU", "BMES": "BMES"}
 
 
@@ -170,11 +171,15 @@ def test_tags_are_evaluated_by_what_they_say(tagging):
     assert found["f1"] == found["word_accuracy"] == 1.0
 
 
-@pytest.mark.parametrize("tags", [("0", "1", "2"), ("O", "1", "2")])
-def test_tags_that_are_numbers_are_mentioned(tags, caplog):
-    config = config_of("token_classification")
-    TASKS["token_classification"].complete(config, [TaggedExample("1", tags, tags)])
-    assert ("the tags are numbers" in caplog.text) == ("O" not in tags)
+def test_tags_that_are_numbers_need_names():
+    config, kind = config_of("token_classification"), TASKS["token_classification"]
+    tags = [TaggedExample("1", names, names) for names in (("0", "1", "2"), ("O", "1", "2"))]
+    kind.complete(config, tags[1:])
+    config.task.labels = ()
+    with pytest.raises(DataError, match=r"expected names of tags.* got the numbers 0, 1, 2; list"):
+        kind.complete(config, tags[:1])
+    config.task.labels = ("0", "1", "2")
+    kind.complete(config, tags[:1])
 
 
 @pytest.mark.parametrize(

@@ -8,10 +8,18 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Iterable, Iterator
-from typing import Any
 
 from data_prep.tasks.columns import Columns, columns_of
-from data_prep.tasks.rows import Row, WrongRowError, class_name, group_of, number, text, usable
+from data_prep.tasks.rows import (
+    Row,
+    WrongRowError,
+    class_name,
+    group_of,
+    number,
+    row_id,
+    text,
+    usable,
+)
 from data_prep.tasks.table import read_rows
 from official.xlnet.configs.task import TaskConfig
 from official.xlnet.data.examples import Label, TextExample
@@ -45,11 +53,8 @@ def read_texts(reading: Reading) -> Iterator[TextExample]:
     """
     settings = reading.settings
     rows: Iterable[Row] = read_rows(reading)
-    names: dict[str, Any] = {}
     if reading.with_labels and not settings.text_columns:
-        rows = list(rows)  # Rows of JSON may lack a column.
-        for row in filter(lambda row: isinstance(row, dict), rows):
-            names |= {name: value for name, value in row.items() if names.get(name) is None}
+        rows = list(rows)  # Rows of JSON may lack a column, and numbers are not texts.
     columns: Columns | None = None
     kinds: set[type] = set()  # Of labels in rows of Python.
     found: set[frozenset[str]] = set()  # Labels of `multi_label`.
@@ -61,20 +66,23 @@ def read_texts(reading: Reading) -> Iterator[TextExample]:
                 f"{reading.path}, row {number}: expected an example with its subtask, as columns "
                 f"do not say it for {settings.name}, got a mapping"
             )
-        columns = columns or columns_of(reading, names or row)
-        row_id = row.get(columns.id) if columns.id else None
+        if columns is None:
+            every = rows if isinstance(rows, list) else [row]
+            columns = columns_of(reading, [row for row in every if isinstance(row, dict)])
         label = row.get(columns.label)
         kinds.update(map(type, label if isinstance(label, list) else [label]))
         read = read_label(row, columns.label, settings) if reading.with_labels else None
         found.add(frozenset(read if isinstance(read, tuple) else ()))
         return TextExample(
-            id=str(number) if row_id in (None, "") else text(row, columns.id or ""),
+            id=row_id(row, columns.id, number),
             texts=tuple(text(row, column) for column in columns.texts),
             label=read,
             group=group_of(row, settings),
         )
 
     yield from usable(reading, rows, example_of)
+    if reading.with_labels and settings.name == "multi_label":
+        require_data(found != {frozenset()}, reading.path, "classes in some rows", "none")
     if len(found) == 1 and not settings.labels:  # Multi-hot over two classes, as [0, 1].
         is_named = all(len(names) < 2 or not names <= _FLAGS for names in found)
         require_data(is_named, reading.path, "names of classes", "0 or 1 for each class")
@@ -139,17 +147,16 @@ def read_label(row: Row, column: str, settings: TaskConfig) -> Label:
       ('news', 'sports')
     """
     value = row.get(column)
-    if value is None:
-        raise WrongRowError(f"expected a label in {column!r}, got none", "missing_labels")
     if settings.name == "multi_label":
-        if not isinstance(value, list) and _LIST.fullmatch(text(row, column)):
+        value = "" if value is None else value  # As an empty field of CSV is read by pandas.
+        if not isinstance(value, list) and _LIST.fullmatch(str(value)):
             raise WrongRowError(
                 f"expected classes separated by commas in {column!r}, or a list in JSON lines, got "
                 f"the list as a text: {shown(value)}"
             )
         parts = value
         if not isinstance(parts, list):
-            parts = [x for x in text(row, column).split(settings.label_separator) if x.strip()]
+            parts = [x for x in str(value).split(settings.label_separator) if x.strip()]
         names = tuple(class_name(part, column).strip() for part in parts)
         if len(set(names)) < len(names) and set(names) <= _FLAGS:  # Multi-hot.
             raise WrongRowError(
@@ -157,7 +164,7 @@ def read_label(row: Row, column: str, settings: TaskConfig) -> Label:
                 f"{shown(value)}"
             )
         return names
-    if settings.name == "regression" and not isinstance(value, str):
+    if settings.name == "regression" and not isinstance(value, str | None):
         return number(row, column)
     name = class_name(value, column)
     return number(row, column) if settings.name == "regression" else name

@@ -12,12 +12,13 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
-from data_prep.tasks.rows import Row, WrongRowError, listed, renamed, text, texts, usable
+from data_prep.tasks.rows import Row, WrongRowError, listed, renamed, row_id, text, texts, usable
 from data_prep.tasks.table import read_rows
 from official.xlnet.data.reading import Reading, register_reader
 from official.xlnet.errors import DataError, require_data
 from official.xlnet.files.json_files import read_json
 from official.xlnet.files.schema import conform, shown
+from official.xlnet.tasks.labels import meaning
 from official.xlnet.tasks.multiple_choice import ChoiceExample
 
 _LETTERS = "ABCDEFGH"  # Answers of RACE.
@@ -118,16 +119,17 @@ def read_choices(reading: Reading) -> Iterator[ChoiceExample]:
         label = row.get("label")
         if reading.with_labels and label in (None, ""):
             raise WrongRowError("expected a label, got none", "missing_labels")
-        if reading.with_labels and str(label) not in map(str, range(len(choices))):
+        index = meaning(str(label))
+        if reading.with_labels and index not in map(str, range(len(choices))):
             raise WrongRowError(
                 f"expected a label from 0 to {len(choices) - 1}, got {shown(label)}",
                 "wrong_answers",
             )
         return ChoiceExample(
-            str(number) if row.get("id") in (None, "") else text(row, "id"),
+            row_id(row, "id", number),
             tuple(passage),
             tuple(choices),
-            int(str(label)) if reading.with_labels else None,
+            int(index) if reading.with_labels else None,
         )
 
     return usable(reading, read_rows(reading), example_of)

@@ -12,7 +12,7 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
-from data_prep.tasks.rows import WrongRowError, renamed
+from data_prep.tasks.rows import WrongRowError, renamed, row_id
 from data_prep.tasks.table import is_table, read_rows
 from official.xlnet.data.reading import Reading, register_reader
 from official.xlnet.errors import DataError, require_data
@@ -82,7 +82,7 @@ def _rows(reading: Reading) -> Iterator[tuple[QuestionExample, bool]]:
             if isinstance(answers, dict):
                 pairs = zip(answers["text"], answers["answer_start"], strict=True)
                 answers = [{"text": text, "answer_start": start} for text, start in pairs]
-            qa = {"id": str(number), **row, "answers": answers}
+            qa = {**row, "id": row_id(row, "id", number), "answers": answers}
             if answers is None:
                 del qa["answers"]
             found = _example(reading, qa, conform(row.get("context"), str, f"{where}: context"))

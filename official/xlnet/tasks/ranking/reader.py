@@ -22,6 +22,7 @@ from data_prep.tasks.rows import (
     listed,
     number,
     renamed,
+    row_id,
     text,
     usable,
 )
@@ -65,14 +66,16 @@ def read_ranking(reading: Reading) -> Iterator[RankingExample]:
                 row["relevance"] = _RELEVANCE[label]
         if {"sentence1", "sentence2"} <= row.keys():
             row = {"query": row["sentence1"], "document": row["sentence2"], **row}
-            row = {"relevance": row["label"], **row} if "label" in row else row
+            if "label" in row:
+                label = row["label"]
+                row = {"relevance": _RELEVANCE.get(label, label), **row}
         for column in ("query", "document", *(("relevance",) if reading.with_labels else ())):
             if column not in row and line == 1:
                 raise DataError(f"{reading.path}: expected a column {column!r}, got {listed(row)}")
         query = text(row, "query")
         return RankingExample(
-            id=_id(row, "document_id", str(line)),
-            query_id=_id(row, "query_id", query),
+            id=row_id(row, "document_id", line),
+            query_id=query if row.get("query_id") in (None, "") else row_id(row, "query_id", line),
             query=query,
             document=text(row, "document"),
             relevance=number(row, "relevance", _HIGHEST_GRADE) if reading.with_labels else None,
@@ -135,10 +138,6 @@ def read_trec(reading: Reading) -> Iterator[RankingExample]:
                 relevance=of_query.get(document, 0.0) if reading.with_labels else None,
                 not_ranked=not_ranked,
             )
-
-
-def _id(row: Row, column: str, otherwise: str) -> str:
-    return otherwise if row.get(column) in (None, "") else text(row, column)
 
 
 def _read_texts(path: str, wanted: Collection[str]) -> dict[str, str]:

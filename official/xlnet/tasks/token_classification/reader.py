@@ -1,9 +1,10 @@
 """Reader of token classification data: CoNLL format, tables, and plain sentences to predict.
 
 In CoNLL format every line is a word with its columns, separated by tabs or else by spaces, and its
-tag in the last one; sentences are separated by blank lines. A table (frame, JSON lines, Parquet)
-has a sentence in each row: a list `words` or `tokens`, and a list `tags`, `ner_tags` or
-`task.label_column`.
+tag in the last one; sentences are separated by blank lines. `task.text_columns` and
+`task.label_column` choose other columns: by number, from 1, or by the names of CoNLL-U. A table
+(frame, JSON lines, Parquet) has a sentence in each row: a list `words` or `tokens`, and a list
+`tags`, `ner_tags`, `labels` or `task.label_column`.
 """
 
 from __future__ import annotations
@@ -12,16 +13,19 @@ import itertools
 import re
 from collections.abc import Iterator
 
+from data_prep.tasks.columns import only, with_examples
 from data_prep.tasks.rows import (
     Row,
     WrongRowError,
     class_name,
     group_of,
     renamed,
+    row_id,
     texts,
     usable,
 )
 from data_prep.tasks.table import is_table, read_rows
+from official.xlnet.configs.task import TaskConfig
 from official.xlnet.data.reading import Reading, register_reader
 from official.xlnet.errors import DataError, require_data
 from official.xlnet.files.compression import ending
@@ -30,6 +34,9 @@ from official.xlnet.files.text import open_text
 from official.xlnet.tasks.token_classification import TaggedExample
 
 _DOCUMENT = "-DOCSTART-"  # First field of a document separator.
+_TAGS = ("tags", "ner_tags", "labels", "label")
+_CONLLU = ("id", "form", "lemma", "upos", "xpos", "feats", "head", "deprel", "deps", "misc")
+_NO_WORD = re.compile(r"#|\d+[-.]\d+$")  # Comments, ranges and empty nodes in files with numbers.
 _TAG = re.compile(r"O|[BIESLU]-\S+")  # Of the schemes BIO, BIOES and BILOU.
 _FEW_LINES = 2  # So many sentences may have the same number of words by chance.
 
@@ -73,44 +80,103 @@ def read_conll(reading: Reading) -> Iterator[TaggedExample]:
     groups = itertools.groupby(
         enumerate(lines, start=1), lambda line: bool(line[1]) and line[1][0] != _DOCUMENT
     )
-    sentences = (list(group) for is_sentence, group in groups if is_sentence)
-    width = 0
-    for number, sentence in enumerate(sentences):
-        for line_number, fields in sentence:
-            width = width or len(fields)
-            if (
-                len(fields) != width
-                or (reading.with_labels and width < 2)
-                or "" in (fields[0], fields[-1])
-            ):
-                expected = "a word and its tag" if width < 2 else f"{width} columns, as above"
-                raise DataError(
-                    f"{reading.path}, line {line_number}: expected {expected}, got "
-                    f"{' '.join(fields)!r}"
-                )
-        words, tags = (tuple(fields[i] for _, fields in sentence) for i in (0, -1))
-        yield TaggedExample(str(number), words, tags if reading.with_labels else None)
+    sentences = [list(group) for is_sentence, group in groups if is_sentence]
+    words_alone = [[x for x in each if not _NO_WORD.match(x[1][0])] for each in sentences]
+    is_numbered = any(words_alone) and all(
+        len(fields) > 1 and fields[0] == str(n)
+        for sentence in words_alone
+        for n, (_, fields) in enumerate(sentence, start=1)
+    )
+    sentences = list(filter(None, words_alone)) if is_numbered else sentences
+    width = len(sentences[0][0][1]) if sentences else 0
+    for line_number, fields in itertools.chain(*sentences):
+        is_too_narrow = reading.with_labels and width < 2
+        if len(fields) != width or is_too_narrow or "" in (fields[0], fields[-1]):
+            expected = "a word and its tag" if width < 2 else f"{width} columns, as above"
+            raise DataError(
+                f"{reading.path}, line {line_number}: expected {expected}, got {' '.join(fields)!r}"
+            )
+    columns = [[[fields[n] for _, fields in each] for each in sentences] for n in range(width)]
+    word, tag = _chosen(reading, columns, is_numbered) if width > 1 else (0, 0)
+    for number in range(len(sentences)):
+        tags = _named_tags(reading, columns[tag][number]) if reading.with_labels else None
+        yield TaggedExample(str(number), tuple(columns[word][number]), tags)
+
+
+def _chosen(reading: Reading, columns: list[list[list[str]]], is_numbered: bool) -> tuple[int, int]:
+    """The columns of words and tags: those that settings name, or the first and last if clear.
+
+    It is not clear if the first one has numbers or tags, or another one has tags of the same kinds
+    as the last one.
+    """
+    settings = reading.settings
+    numbers = tuple(str(n) for n in range(1, len(columns) + 1))
+    is_conllu = is_numbered and len(columns) == len(_CONLLU)
+    names = _CONLLU if is_conllu else numbers
+    places = {name: n for every in (numbers, names) for n, name in enumerate(every)}
+    values = dict(zip(names, (list(itertools.chain(*column)) for column in columns), strict=True))
+    kinds = {
+        name: {tag.partition("-")[2] for tag in tags} - {""}
+        for name, tags in values.items()
+        if all(map(_TAG.fullmatch, tags))
+    }
+    word = settings.text_columns[0] if settings.text_columns else "form" if is_conllu else "1"
+    has_label = settings.label_column != TaskConfig.label_column
+    tag = settings.label_column if has_label else names[-1]
+    others = [found for name, found in kinds.items() if name not in (word, tag)]
+    is_one = tag not in kinds or not any(not kinds[tag] or found & kinds[tag] for found in others)
+    is_word = is_conllu or not (is_numbered or word in kinds)
+    for key, name, is_clear in (
+        ("text_columns", word, bool(settings.text_columns) or is_word),
+        ("label_column", tag, has_label or (is_one and not is_conllu and tag != word)),
+    ):
+        if (reading.with_labels or key == "text_columns") and not (is_clear and name in places):
+            raise DataError(
+                f"{reading.path}: expected task.{key} to be one of the columns "
+                f"{with_examples(names, values)}, got {name if is_clear else 'no setting'}"
+            )
+    return places[word], places.get(tag, 0)
 
 
 def _tagged(reading: Reading, row: Row, number: int) -> TaggedExample:
     """The example of a row of a table."""
-    row = renamed(reading, row, ["words"], "tags")
-    word_column = next((name for name in ("words", "tokens") if name in row), "words")
-    known = (reading.settings.label_column, "tags", "ner_tags", "labels")
-    tag_column = next((name for name in known if name in row), "tags")
-    words = tuple(texts(row, word_column))
-    tags = None
+    row, settings = renamed(reading, row, ["words"], "tags"), reading.settings
+    known = {"text_columns": ("words", "tokens"), "label_column": _TAGS}
+    if settings.text_columns:
+        known["text_columns"] = ("words",)
+    if settings.label_column != TaskConfig.label_column or not reading.with_labels:
+        known["label_column"] = ("tags",)
+    word_column, tag_column = (
+        only(reading, [name for name in names if name in row] or names, row, key)
+        for key, names in known.items()
+    )
+    if number == 1:
+        tags_from = f", tags from {tag_column}" if reading.with_labels else ""
+        reading.say(f"words are read from {word_column}{tags_from}")
+    words, tags = tuple(texts(row, word_column)), None
     if reading.with_labels:
         if not isinstance(row.get(tag_column), list):
             raise WrongRowError(
                 f"expected a list of tags in {tag_column!r}, got {shown(row.get(tag_column))}"
             )
-        tags = tuple(class_name(tag, tag_column) for tag in row[tag_column])
+        tags = _named_tags(reading, [class_name(tag, tag_column) for tag in row[tag_column]])
         if len(tags) != len(words):
             raise WrongRowError(f"expected a tag for each of {len(words)} words, got {len(tags)}")
-    row_id = row.get("id")
-    name = str(number if row_id in (None, "") else row_id)
-    return TaggedExample(name, words, tags, group_of(row, reading.settings))
+    return TaggedExample(row_id(row, "id", number), words, tags, group_of(row, settings))
+
+
+def _named_tags(reading: Reading, tags: list[str]) -> tuple[str, ...]:
+    """Tags by name; with `task.label_type=int`, numbers are places in `task.labels`."""
+    labels, is_numbers = reading.settings.labels, bool(tags) and all(map(str.isdecimal, tags))
+    if not (labels and is_numbers) or {*tags} <= {*labels}:
+        return tuple(tags)
+    require_data(
+        reading.settings.label_type == "int" and max(map(int, tags)) < len(labels),
+        reading.path,
+        f"tags among {', '.join(labels)}",
+        f"the numbers {', '.join(tags[:5])}; task.label_type=int reads them as places in it",
+    )
+    return tuple(labels[int(tag)] for tag in tags)
 
 
 def _fields(line: str) -> list[str]:

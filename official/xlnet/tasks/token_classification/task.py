@@ -7,7 +7,6 @@ import re
 from collections.abc import Iterable
 
 import numpy as np
-from absl import logging
 
 from official.xlnet.checkpoints.convert.head_format import HeadFormat, dense
 from official.xlnet.configs.registry import FORMATS
@@ -49,12 +48,15 @@ class TokenClassification(Task):
     @classmethod
     def complete(cls, config, examples):
         tags = (tag for example in examples for tag in example.tags or ())
-        config.task.labels = complete_labels(config, tags)
-        if all(label.isdecimal() for label in config.task.labels):
-            logging.warning(
-                "the tags are numbers: equal neighbors are one entity, also those of 0; write "
-                "their names, such as B-PER and O"
-            )
+        labels = complete_labels(config, tags)
+        require_data(
+            bool(config.task.labels) or not all(map(str.isdecimal, labels)),
+            "training data",
+            "names of tags, such as B-PER and O",
+            f"the numbers {', '.join(labels[:10])}; list their names in task.labels, that of 0 "
+            "first, and set task.label_type=int",
+        )
+        config.task.labels = labels
 
     def read(self, examples):
         length, labels = self.config.task.max_length, self.labels
