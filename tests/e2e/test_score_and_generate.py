@@ -95,6 +95,23 @@ def test_a_context_is_given_and_not_scored(capfd, world):
     )
 
 
+def test_orders_of_a_text_are_mixed_and_compared(capfd, world):
+    arguments = ["score", f"--model={world.pretrained}", "--text=The cat sat.", "--text=And then"]
+    options = ["--order=random", "--num_orders=3", "--consistency"]
+    [*rows, figures] = rows_of(capfd, *arguments, *options)
+    for row in rows:
+        assert row["deviation"] == pytest.approx(row["standard_error"] * np.sqrt(3))
+        assert row["mixture"]["log_likelihood"] >= row["total"] and row["mixture"]["bias"] <= 0
+    for name in ("deviation", "halves_gap"):
+        assert figures[name] == pytest.approx(np.mean([row[name] for row in rows]))
+    totals = [rows_of(capfd, *arguments, f"--order={o}")[0]["total"] for o in ORDERS]
+    assert np.std(totals) > 0
+    assert "neither words nor pairs" in refused(run(capfd, *arguments, *options, "--words"))
+
+
+ORDERS = ["left_to_right", "right_to_left", "inside_out", "entropy"]
+
+
 def test_pairs_are_compared_by_group(capfd, world, tmp_path):
     pairs = [
         {"sentence_good": "The cat sat.", "sentence_bad": "The cat sit.", "UID": "a"},

@@ -33,6 +33,7 @@ def score_file(
     context: str | None = None,
     given: Annotated[str, OneOf(GIVEN_SIDES)] = "left",
     whole_given: bool = False,
+    consistency: bool = False,
     words: bool = False,
     unit: Annotated[str, OneOf(UNITS)] = "nats",
     punctuation: Annotated[str, OneOf(PUNCTUATION)] = "attached",
@@ -50,12 +51,16 @@ def score_file(
       text: input text; may be repeated.
       input: file with one text per line, or a table with a column `text`.
       output: output file: JSON lines, or a table for words and pairs; default: standard output.
-      order: factorization order; pseudo: pseudo-log-likelihood (each token given all others).
-      num_orders: number of orders to average over, for the order random.
+      order: factorization order; inside_out: from the middle; confidence, entropy: next the token
+        that the model is most certain of; pseudo: pseudo-log-likelihood (each token given all
+        others).
+      num_orders: number of orders to average over, for the order random and for consistency.
       seed: random seed, for the order random and for the intervals of pairs.
       context: text that is given and not scored; default: the column `context`.
       given: where the context stands; both: around its blank ____.
       whole_given: whether the tokens of the context attend to each other.
+      consistency: also measure how far orders disagree: the standard deviation of the
+        log-likelihood over random orders, and the gap between the two orders of the text's halves.
       words: write a row for each word, with its surprisal; the output ends in .tsv, .csv, .jsonl
         or .parquet.
       unit: unit of surprisal, for words.
@@ -67,11 +72,13 @@ def score_file(
       group: column that groups pairs (default: UID, if there is one) or norms.
 
     Returns:
-      `texts`, `tokens`, `log_likelihood` (nats), `perplexity`, and the metrics of pairs or norms.
+      `texts`, `tokens`, `log_likelihood` (nats), `perplexity`, and the metrics of pairs, norms or
+      consistency (means over the texts).
 
     Example:
       $ xlnet score --model=runs/model --text='The cat sat.'
     """
+    from official.xlnet.inference import orders
     from official.xlnet.inference.language_model import SCORED, loaded
     from official.xlnet.inference.scoring import Scorer, standard_error
     from official.xlnet.inference.words import Word
@@ -87,6 +94,8 @@ def score_file(
         rows, formulas = _pair_rows(input)
     else:
         rows, formulas = _rows(text, input, bool(norms)), []
+    if consistency and (words or pairs):
+        raise ConfigError("consistency: expected texts, and neither words nor pairs")
     columns = {name for row in rows for name in row}
     if taken := words and columns & {field.name for field in dataclasses.fields(Word)}:
         raise ConfigError(
@@ -96,7 +105,8 @@ def score_file(
     scored_model, tokenizer = loaded(model, kinds=SCORED)
     texts = _placed(rows, context, given)
     targets = [spans for _, spans in texts]
-    scores = Scorer(scored_model, tokenizer).score(
+    scorer = Scorer(scored_model, tokenizer)
+    scores = scorer.score(
         [whole for whole, _ in texts],
         *(order, num_orders, seed),
         targets=targets,
@@ -110,8 +120,15 @@ def score_file(
         written = _words(rows, scores, starts, punctuation, unit)
     else:
         written = _texts(rows, scores)
+        if consistency:
+            agreement = orders.consistency(scorer, [row["text"] for row in rows], num_orders, seed)
+            written = [
+                {**row, **each._asdict()} for row, each in zip(written, agreement, strict=True)
+            ]
+            means = np.mean(agreement, axis=0).tolist()
+            metrics = dict(zip(orders.Consistency._fields, means, strict=True))
     if norms:
-        metrics = _norms(rows, scores, norms, group)
+        metrics |= _norms(rows, scores, norms, group)
     if table:
         write_rows(table, written)
     elif not pairs:
@@ -170,6 +187,7 @@ def _texts(rows: list[dict[str, Any]], scores: list[Any]) -> list[dict[str, Any]
             "log_likelihood": result.total,
             "total": result.total,
             **_error(result.standard_error),
+            **({"mixture": mixture._asdict()} if (mixture := result.mixture()) else {}),
         }
         for row, result in zip(rows, scores, strict=True)
     ]

@@ -32,14 +32,13 @@ from typing import TYPE_CHECKING, overload
 
 import numpy as np
 import tensorflow as tf
+from absl import logging
 
-from official.xlnet.configs.choices import SCORING_ORDERS
 from official.xlnet.configs.validation import (
     AT_LEAST_1,
     NOT_NEGATIVE,
     require,
     require_number,
-    require_one_of,
     require_type,
 )
 from official.xlnet.errors import require_data
@@ -54,10 +53,19 @@ from official.xlnet.inference.language_model import (
 )
 from official.xlnet.inference.network.inference_encoder import finite, last_positions
 from official.xlnet.inference.network.language_model_network import LanguageModelNetwork
+from official.xlnet.inference.orders import (
+    CERTAINTY,
+    Mixture,
+    Order,
+    least_context,
+    mixture,
+    sort_keys,
+)
 from official.xlnet.inference.scoring_windows import Row, masked_batches, windows_of
-from official.xlnet.inference.text_parts import HIDDEN, TARGET, Span, TextParts, text_parts
+from official.xlnet.inference.text_parts import GIVEN, HIDDEN, TARGET, Span, TextParts, text_parts
 from official.xlnet.modeling.models.xlnet_pretrainer import XLNetPretrainer
 from official.xlnet.runtime.pictures import Shown, bars_of_pieces
+from official.xlnet.tokenization.special_tokens import MASK_ID
 from official.xlnet.tokenization.tokenizer import Tokenizer
 
 if TYPE_CHECKING:
@@ -102,6 +110,10 @@ class Score(Shown):
         """Standard error of `total` over random orders; None for fewer than two."""
         return standard_error(self.order_totals)
 
+    def mixture(self) -> Mixture | None:
+        """Estimate of the mixture over all orders; None for fewer than two random orders."""
+        return mixture(self.order_totals)
+
 
 def standard_error(totals: np.ndarray) -> float | None:
     """Standard error of the mean of some numbers; None for fewer than two."""
@@ -114,7 +126,7 @@ def standard_error(totals: np.ndarray) -> float | None:
 def score(
     model: str | XLNetPretrainer,
     texts: str,
-    order: str = ...,
+    order: Order = ...,
     num_orders: int = ...,
     seed: int = ...,
     tokenizer: Tokenizer | None = ...,
@@ -125,7 +137,7 @@ def score(
 def score(
     model: str | XLNetPretrainer,
     texts: list[str] | tuple[str, ...],
-    order: str = ...,
+    order: Order = ...,
     num_orders: int = ...,
     seed: int = ...,
     tokenizer: Tokenizer | None = ...,
@@ -146,7 +158,7 @@ def score(
     Args:
       model: pre-trained model: a model directory, HF folder or TF1 release, or a loaded model.
       texts: a text or a list of texts. An empty text has no tokens, and a total of 0.
-      order: `left_to_right`, `random` or `pseudo`; see `Scorer`.
+      order: `left_to_right`, `random`, `pseudo`, …, or permutations; see `Scorer`.
       num_orders: orders drawn for `random`.
       seed: random seed of the orders.
       tokenizer: the tokenizer of a loaded model.
@@ -198,6 +210,7 @@ class Scorer:
         self._config = model.config
         self._tokenizer = tokenizer
         self._masks = model.config.objective.kind == "denoising"
+        self._has_warned = False
         with_memory = not self._masks and model.config.model.network == "xlnet"
         self._network = LanguageModelNetwork(
             model, model.config.data.seq_len, "float32", with_memory
@@ -206,7 +219,7 @@ class Scorer:
     def __call__(
         self,
         texts: Sequence[str],
-        order: str = "left_to_right",
+        order: Order = "left_to_right",
         num_orders: int = 1,
         seed: int = 0,
         given: Sequence[Sequence[Span]] | None = None,
@@ -218,9 +231,14 @@ class Scorer:
         Args:
           texts: the texts. What one scores does not depend on the others; an empty one has no
             tokens to score.
-          order: `left_to_right`; `random`, the mean over `num_orders` orders (a lower bound of the
-            log-likelihood under their mixture); or `pseudo`, where every token is given all others
-            of its window and the memory. What is given comes before the targets in any order.
+          order: `left_to_right`, `right_to_left`; `inside_out`, from the middle; `confidence` or
+            `entropy`, where the next token is the one that the model is most certain of, by its
+            largest probability or its entropy (a pass of the network for each token); `random`, the
+            mean over `num_orders` orders (a lower bound of `Score.mixture`); `pseudo`, where every
+            token is given all others of its window and the memory; the positions of the tokens in
+            the sequence in which they are predicted, a list for all texts or one for each; or a
+            function from the token ids of all texts, a list of int32 [T], to such lists. What is
+            given comes before the targets in any order.
           num_orders: orders drawn for `random`.
           seed: of the random orders. An order depends on the seed, the number of the draw and the
             length alone: two texts have the same order of the positions that they share.
@@ -233,37 +251,37 @@ class Scorer:
             Then log p(A) + log p(B | A) is not log p(A B).
 
         Raises:
-          ConfigError: `order` is unknown, or is not `left_to_right` for a causal model;
-            `num_orders` is below 1 or `seed` below 0; or there is not one item for each text.
+          ConfigError: `order` is unknown, is no permutation of the tokens, or is not
+            `left_to_right` for a causal model; `num_orders` is below 1 or `seed` below 0; or there
+            is not one item for each text.
           DataError: a span is not in its text; or not all that is given comes before the targets,
             in a text that is longer than a window or for a causal model.
         """
-        require_one_of("order", order, SCORING_ORDERS)
         require_number("num_orders", num_orders, AT_LEAST_1)
         require_number("seed", seed, NOT_NEGATIVE)
-        if order != "left_to_right" and not self._masks:
-            require_both_sides(self._config, f"score with order={order}")
+        name = order if isinstance(order, str) else "a permutation"
+        if name != "left_to_right" and not self._masks:
+            require_both_sides(self._config, f"score with order={name}")
         spans = [_one_each("given", given, texts), _one_each("targets", targets, texts)]
         parts = [text_parts(self._tokenizer, *each) for each in zip(texts, *spans, strict=True)]
         for each in parts:
             self._require_windows_of(each)
-        uniform: list[np.ndarray | None] = [None]
-        if order == "random":
-            longest = max((len(each.ids) for each in parts), default=0)
-            generators = [np.random.default_rng([seed, draw]) for draw in range(num_orders)]
-            uniform = [generator.random(longest) for generator in generators]
-        rows = [(each, of_draw) for each in parts for of_draw in uniform]
+        keys = sort_keys(order, parts, num_orders, seed, self._most_certain)
+        rows = list(zip(parts, keys, strict=True))
+        rows = [(text, of_order) for text, orders in rows for of_order in orders]
         if self._masks:
-            scored = self._masked(rows, order == "pseudo")
-        elif order == "pseudo":
+            scored = self._masked(rows, name == "pseudo")
+        elif name == "pseudo":
             scored = [self._each_token(each) for each in parts]
         else:
+            self._warn_of_short_contexts(rows)
             scored = self._rows_in_order(rows, whole_given)
         results, _ = [], finite(scored)
         for number, each in enumerate(parts):
-            own = slice(number * len(uniform), (number + 1) * len(uniform))
-            of_orders = np.stack(scored[own])[:, each.targets]
-            totals = of_orders.sum(axis=1) if order == "random" else np.zeros(0)
+            num_rows = len(keys[number])
+            of_orders = np.stack(scored[number * num_rows : (number + 1) * num_rows])
+            of_orders = of_orders[:, each.targets]
+            totals = of_orders.sum(axis=1) if name == "random" else np.zeros(0)
             pieces = [self._tokenizer.id_to_piece(i) for i in each.ids[each.targets]]
             offsets = [each.offsets[position] for position in each.targets]
             results.append(Score(each.text, pieces, of_orders.mean(axis=0), offsets, totals))
@@ -281,6 +299,60 @@ class Scorer:
         in_sequence = bool((np.diff(parts.role) >= 0).all())
         can = in_sequence or not (several or is_causal)
         require_data(can, f"{parts.text:.60}", expected, "other spans")
+
+    def _warn_of_short_contexts(self, rows: list[Row]) -> None:
+        """Says once how many tokens are scored from fewer tokens than any target in training."""
+        least = least_context(self._config)
+        num_seen = [np.zeros(0, int)]
+        for parts, keys in rows:
+            first = next(iter(windows_of(self._config, len(parts.ids))))
+            num_seen += [first.ranks(parts, keys)[parts.role[: first.end] == TARGET]]
+        total = sum(int((parts.role == TARGET).sum()) for parts, _ in rows)
+        short = int((np.concatenate(num_seen) < least).sum())
+        if short > total / 10 and not self._has_warned:
+            self._has_warned = True
+            logging.warning(
+                "%d of %d tokens are scored from fewer than %d others; in training each target saw "
+                "at least %d (data.num_predict %d of %d), so their probabilities are poor. Give a "
+                "context, use order=pseudo, or train with more targets (docs/any_order.md)",
+                *(short, total, least, least),
+                *(self._config.data.num_predict, self._config.data.seq_len),
+            )
+
+    def _most_certain(self, parts: Sequence[TextParts], by: str) -> list[np.ndarray]:
+        """Sort keys of texts in the order in which the model is most certain of the next token."""
+        result: list[np.ndarray] = [np.zeros(0)] * len(parts)
+        waiting = sorted(range(len(parts)), key=lambda text: -len(parts[text].ids))
+        while waiting:
+            window, *others = windows_of(self._config, len(parts[waiting[0]].ids))
+            require_data(
+                not others,
+                f"{parts[waiting[0]].text:.60}",
+                f"a text of one window for order={by}",
+                len(parts[waiting[0]].ids),
+            )
+            size = window.batch_size(len(waiting))
+            batch, waiting = waiting[:size], waiting[size:]
+            padded = [parts[text] for text in batch + (size - len(batch)) * batch[-1:]]
+            role_BT = np.full([size, window.length], HIDDEN)
+            for role_T, text in zip(role_BT, padded, strict=True):
+                role_T[: len(text.role)] = text.role
+            # Given tokens from left to right, then the targets one by one, then all others.
+            rank_BT = np.where(role_BT == GIVEN, np.cumsum(role_BT == GIVEN, axis=1) - 1, 1 << 20)
+            inputs = window.inputs([text.ids for text in padded])
+            rows_B, is_open_BT = np.arange(size), role_BT == TARGET
+            while is_open_BT.any():
+                order_BT = tf.constant(rank_BT, tf.int32)
+                certainty_BT = finite(self._certainty(by, **inputs, order=order_BT).numpy())
+                certainty_BT = certainty_BT.round(4)  # Of equal ones, the first from the left.
+                next_B = np.where(is_open_BT, certainty_BT, -np.inf).argmax(axis=1)
+                done_B = ~is_open_BT.any(axis=1)
+                known_B = (rank_BT < 1 << 20).sum(axis=1)
+                rank_BT[rows_B, next_B] = np.where(done_B, rank_BT[rows_B, next_B], known_B)
+                is_open_BT[rows_B, next_B] = False
+            for row, text in enumerate(batch):
+                result[text] = rank_BT[row, : len(parts[text].ids)]
+        return result
 
     def _rows_in_order(self, rows: list[Row], whole_given: bool) -> list[np.ndarray]:
         """Scores rows of tokens, each in its order."""
@@ -356,6 +428,16 @@ class Scorer:
             )
         labels_BP = inputs["token_ids"][:, -num_targets:]
         return self._network.log_likelihoods(vectors_BPD, labels_BP), memory
+
+    @tf.function(autograph=False)
+    def _certainty(self, by, token_ids, is_padding, order):
+        """Certainty of p(· | x_j with order[j] < order[t]) at every token t, float32 [B, T]."""
+        if self._masks:
+            token_ids = tf.where(order == tf.reduce_max(order), MASK_ID, token_ids)
+            vectors_BTD, _ = self._network.encoder(token_ids, is_padding)
+        else:
+            vectors_BTD, _ = self._network.encoder.in_order(token_ids, is_padding, order)
+        return CERTAINTY[by](tf.nn.log_softmax(self._network.logits(vectors_BTD)))
 
     @tf.function(autograph=False)
     def _given_all_others(self, inputs, position_B, is_hidden_T):

@@ -6,6 +6,7 @@ import tensorflow as tf
 
 from official.xlnet.inference.network.inference_encoder import InferenceEncoder, VectorsAndMemory
 from official.xlnet.modeling.models.xlnet_pretrainer import XLNetPretrainer
+from official.xlnet.modeling.ops.shapes import sizes
 from official.xlnet.tokenization.special_tokens import EOD_ID
 
 
@@ -82,12 +83,22 @@ class LanguageModelNetwork(tf.Module):
           vectors: float32 [..., P, D], that predict the tokens.
           labels: int32 [..., P], the tokens.
         """
-        vectors_XD = tf.reshape(vectors, [-1, vectors.shape[-1]])
-        if self.encoder.is_stored:
-            logits_XV = self.encoder.embedding.multiply(vectors_XD, transpose=True)
-            logits_XV = logits_XV[:, : self._vocab_size] + self._bias_V  # Without padding rows.
-        else:
-            logits_XV = self._head(vectors_XD[None])[0]
-        labels_X = tf.reshape(labels, [-1])
+        labels_X, logits_XV = tf.reshape(labels, [-1]), self._logits(vectors)
         losses_X = tf.nn.sparse_softmax_cross_entropy_with_logits(labels_X, logits_XV)
         return tf.reshape(-losses_X, tf.shape(labels))
+
+    def logits(self, vectors: tf.Tensor) -> tf.Tensor:
+        """Values E · vector + b, float32 [B, P, V].
+
+        Args:
+          vectors: float32 [B, P, D], that predict tokens.
+        """
+        return tf.reshape(self._logits(vectors), [*sizes(vectors)[:2], self._vocab_size])
+
+    def _logits(self, vectors: tf.Tensor) -> tf.Tensor:
+        """Logits of all vectors, float32 [X, V]."""
+        vectors_XD = tf.reshape(vectors, [-1, vectors.shape[-1]])
+        if not self.encoder.is_stored:
+            return self._head(vectors_XD[None])[0]
+        logits_XV = self.encoder.embedding.multiply(vectors_XD, transpose=True)
+        return logits_XV[:, : self._vocab_size] + self._bias_V  # Without padding rows.
