@@ -312,11 +312,10 @@ class Scorer:
         if short > total / 10 and not self._has_warned:
             self._has_warned = True
             logging.warning(
-                "%d of %d tokens are scored from fewer than %d others; in training each target saw "
-                "at least %d (data.num_predict %d of %d), so their probabilities are poor. Give a "
-                "context, use order=pseudo, or train with more targets (docs/any_order.md)",
-                *(short, total, least, least),
-                *(self._config.data.num_predict, self._config.data.seq_len),
+                "%d of %d tokens are predicted from fewer than %d others, as no target was in "
+                "training (data.num_predict=%d of %d tokens): give a context, or see "
+                "docs/any_order.md",
+                *(short, total, least, self._config.data.num_predict, self._config.data.seq_len),
             )
 
     def _most_certain(self, parts: Sequence[TextParts], by: str) -> list[np.ndarray]:

@@ -156,7 +156,7 @@ def test_contexts_shorter_than_in_training_are_named_once(scorers, caplog):
     assert "fewer" not in caplog.text
     scorer([TEXT])
     scorer([TEXT], "random", 3)
-    assert caplog.text.count("5 of 7 tokens are scored from fewer than 5 others") == 1
+    assert caplog.text.count("5 of 7 tokens are predicted from fewer than 5 others") == 1
     caplog.clear()
     scorers["denoising"]([TEXT], "pseudo")
     assert not caplog.text
