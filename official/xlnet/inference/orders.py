@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import tensorflow as tf
@@ -24,9 +24,6 @@ from official.xlnet.configs.choices import SCORING_ORDERS
 from official.xlnet.configs.experiment import XLNetConfig
 from official.xlnet.configs.validation import require, require_one_of
 from official.xlnet.inference.text_parts import TextParts
-
-if TYPE_CHECKING:
-    from official.xlnet.inference.scoring import Scorer
 
 # Positions in the sequence in which they are predicted, for all texts or one for each; or a
 # function from the token ids of all texts to one for each.
@@ -141,12 +138,15 @@ class Consistency(NamedTuple):
 
 
 def consistency(
-    scorer: Scorer, texts: Sequence[str], num_orders: int = 8, seed: int = 0
+    scorer: Callable[..., Sequence[Any]],
+    texts: Sequence[str],
+    num_orders: int = 8,
+    seed: int = 0,
 ) -> list[Consistency]:
     """Measures how consistent a model is about texts of at least two tokens and at most a window.
 
     Args:
-      scorer: the model.
+      scorer: the model, a `Scorer`.
       texts: the texts; one of fewer than two tokens has no halves, and a gap of 0.
       num_orders: number of random orders, at least 2.
       seed: of the orders.
