@@ -78,7 +78,6 @@ def score_file(
     Example:
       $ xlnet score --model=runs/model --text='The cat sat.'
     """
-    from official.xlnet.inference import orders
     from official.xlnet.inference.language_model import SCORED, loaded
     from official.xlnet.inference.scoring import Scorer, standard_error
     from official.xlnet.inference.words import Word
@@ -121,12 +120,7 @@ def score_file(
     else:
         written = _texts(rows, scores)
         if consistency:
-            agreement = orders.consistency(scorer, [row["text"] for row in rows], num_orders, seed)
-            written = [
-                {**row, **each._asdict()} for row, each in zip(written, agreement, strict=True)
-            ]
-            means = np.mean(agreement, axis=0).tolist()
-            metrics = dict(zip(orders.Consistency._fields, means, strict=True))
+            metrics = _add_consistency(written, scorer, num_orders, seed)
     if norms:
         metrics |= _norms(rows, scores, norms, group)
     if table:
@@ -191,6 +185,18 @@ def _texts(rows: list[dict[str, Any]], scores: list[Any]) -> list[dict[str, Any]
         }
         for row, result in zip(rows, scores, strict=True)
     ]
+
+
+def _add_consistency(
+    rows: list[dict[str, Any]], scorer: Any, num_orders: int, seed: int
+) -> dict[str, float]:
+    """Adds the consistency of each text to its row; returns the means."""
+    from official.xlnet.inference.orders import Consistency, consistency
+
+    measured = consistency(scorer, [row["text"] for row in rows], num_orders, seed)
+    for row, values in zip(rows, measured, strict=True):
+        row |= values._asdict()
+    return Consistency(*np.mean(measured, axis=0).tolist())._asdict()
 
 
 def _error(value: float | None) -> dict[str, float]:

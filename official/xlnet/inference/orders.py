@@ -23,7 +23,7 @@ from scipy.special import logsumexp
 from official.xlnet.configs.choices import SCORING_ORDERS
 from official.xlnet.configs.experiment import XLNetConfig
 from official.xlnet.configs.validation import require, require_one_of
-from official.xlnet.inference.text_parts import TextParts
+from official.xlnet.inference.text_parts import Span, TextParts
 
 # Positions in the sequence in which they are predicted, for all texts or one for each; or a
 # function from the token ids of all texts to one for each.
@@ -75,7 +75,7 @@ def sort_keys(
         if order in CERTAINTY:
             return [[keys] for keys in most_certain(parts, order)]
         return [[_NAMED[order](length) if order in _NAMED else None] for length in lengths]
-    permutations = order([text.ids for text in parts]) if callable(order) else order
+    permutations: Any = order([text.ids for text in parts]) if callable(order) else order
     if len(permutations) and np.ndim(permutations[0]) == 0:
         permutations = [permutations] * len(parts)
     expected = f"one permutation for each of {len(parts)} texts"
@@ -169,7 +169,7 @@ def consistency(
     both = [text for text, _ in halves]
     left = [[(0, middle)] for _, middle in halves]
     right = [[(middle, len(text))] for text, middle in halves]
-    nothing = [[] for _ in halves]
+    nothing: list[list[Span]] = [[] for _ in halves]
     totals = [
         [score.total for score in scorer(both, targets=targets, given=given)]
         for targets, given in ((left, nothing), (right, left), (right, nothing), (left, right))

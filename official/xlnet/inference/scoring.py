@@ -267,8 +267,8 @@ class Scorer:
         for each in parts:
             self._require_windows_of(each)
         keys = sort_keys(order, parts, num_orders, seed, self._most_certain)
-        rows = list(zip(parts, keys, strict=True))
-        rows = [(text, of_order) for text, orders in rows for of_order in orders]
+        pairs = zip(parts, keys, strict=True)
+        rows = [(text, of_order) for text, orders in pairs for of_order in orders]
         if self._masks:
             scored = self._masked(rows, name == "pseudo")
         elif name == "pseudo":
@@ -334,11 +334,11 @@ class Scorer:
             batch, waiting = waiting[:size], waiting[size:]
             padded = [parts[text] for text in batch + (size - len(batch)) * batch[-1:]]
             role_BT = np.full([size, window.length], HIDDEN)
-            for role_T, text in zip(role_BT, padded, strict=True):
-                role_T[: len(text.role)] = text.role
+            for row, of_row in enumerate(padded):
+                role_BT[row, : len(of_row.role)] = of_row.role
             # Given tokens from left to right, then the targets one by one, then all others.
             rank_BT = np.where(role_BT == GIVEN, np.cumsum(role_BT == GIVEN, axis=1) - 1, 1 << 20)
-            inputs = window.inputs([text.ids for text in padded])
+            inputs = window.inputs([of_row.ids for of_row in padded])
             rows_B, is_open_BT = np.arange(size), role_BT == TARGET
             while is_open_BT.any():
                 order_BT = tf.constant(rank_BT, tf.int32)
