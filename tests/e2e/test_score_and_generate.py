@@ -106,7 +106,7 @@ def test_orders_of_a_text_are_mixed_and_compared(capfd, world):
         assert figures[name] == pytest.approx(np.mean([row[name] for row in rows]))
     totals = [rows_of(capfd, *arguments, f"--order={o}")[0]["total"] for o in ORDERS]
     assert np.std(totals) > 0
-    assert "neither words nor pairs" in refused(run(capfd, *arguments, *options, "--words"))
+    assert "consistency: expected texts" in refused(run(capfd, *arguments, *options, "--words"))
 
 
 ORDERS = ["left_to_right", "right_to_left", "inside_out", "entropy"]

@@ -87,14 +87,10 @@ def score_file(
         check_ending(table, TABLES)
     else:
         require_json_lines(output)
-    if pairs:
-        if not input or text or words or norms:
-            raise ConfigError("pairs: expected input, and neither text, words nor norms")
-        rows, formulas = _pair_rows(input)
-    else:
-        rows, formulas = _rows(text, input, bool(norms)), []
-    if consistency and (words or pairs):
-        raise ConfigError("consistency: expected texts, and neither words nor pairs")
+    require(not (consistency and (words or pairs)), "consistency", "texts", "words or pairs")
+    if pairs and (not input or text or words or norms):
+        raise ConfigError("pairs: expected input, and neither text, words nor norms")
+    rows, formulas = _pair_rows(input) if pairs and input else (_rows(text, input, bool(norms)), [])
     columns = {name for row in rows for name in row}
     if taken := words and columns & {field.name for field in dataclasses.fields(Word)}:
         raise ConfigError(

@@ -77,7 +77,8 @@ class Encoder(keras.layers.Layer):
         """Sets the Keras mask of `content`, which later layers and losses leave padding out by."""
         content_BTD = outputs["content"]
         batch_size, num_rows, _ = sizes(content_BTD)
-        is_real_BT = ~tf.cast(is_padding_BT, tf.bool)[:, -num_rows:]
+        first_row = sizes(is_padding_BT)[1] - num_rows
+        is_real_BT = ~tf.cast(is_padding_BT, tf.bool)[:, first_row:]
         content_BTD._keras_mask = tf.broadcast_to(is_real_BT, [batch_size, num_rows])
 
     def get_config(self):
