@@ -36,7 +36,8 @@ class ObjectiveConfig(Section):
     """Pre-training objective; see `official.xlnet.modeling.objectives`.
 
     Attributes:
-      kind: `permutation` (XLNet), `denoising` (BERT) or `causal` (GPT, Transformer-XL).
+      kind: `permutation` (XLNet), `denoising` (BERT), `causal` (GPT, Transformer-XL) or
+        `absorbing_diffusion`.
       target_draws: number of distinct target samples per window, reused cyclically over epochs:
         1 is static masking, BERT uses 10; 0 samples new targets in every epoch.
       mask_share: for `denoising`, probability that a target is replaced by `<mask>`.
@@ -52,8 +53,8 @@ class ObjectiveConfig(Section):
 
     section = "objective"
     unread_with = {
-        "mask_share": ("kind", ("permutation", "causal")),
-        "random_share": ("kind", ("permutation", "causal")),
+        "mask_share": ("kind", ("permutation", "causal", "absorbing_diffusion")),
+        "random_share": ("kind", ("permutation", "causal", "absorbing_diffusion")),
     }
 
     kind: str = "permutation"

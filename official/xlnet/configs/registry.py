@@ -99,6 +99,7 @@ OBJECTIVES = Registry[Any](
     permutation="modeling.objectives.permutation_lm",
     denoising="modeling.objectives.denoising",
     causal="modeling.objectives.causal_lm",
+    absorbing_diffusion="modeling.objectives.absorbing_diffusion",
 )
 OPTIMIZERS = Registry[Any](
     "training.optimizer",

@@ -19,7 +19,13 @@ from official.xlnet.inference.generation import (
     blank_row,
     check_length,
 )
-from official.xlnet.inference.language_model import SCORED, is_causal, loaded, require_both_sides
+from official.xlnet.inference.language_model import (
+    MASKED,
+    SCORED,
+    is_causal,
+    loaded,
+    require_both_sides,
+)
 from official.xlnet.inference.network.inference_encoder import finite
 from official.xlnet.inference.scoring import Scorer
 from official.xlnet.modeling.models.xlnet_pretrainer import XLNetPretrainer
@@ -188,7 +194,7 @@ def _log_p(
     """Log-likelihoods of all pieces at one place of some rows, float32 [R, V]."""
     place_R1 = tf.fill([len(ids_RT), 1], place)
     inputs = {"token_ids": tf.constant(ids_RT, tf.int32)}
-    if model.config.objective.kind == "denoising":
+    if model.config.objective.kind in MASKED:
         inputs["content_positions"] = place_R1
     else:
         order_RT = tf.tile(order_T[None], [len(ids_RT), 1])

@@ -16,7 +16,8 @@ from official.xlnet.tokenization.tokenizer import Tokenizer, checked_texts
 _BUCKET = 128
 # Values of `objective.kind` whose models generate, and those whose models score.
 GENERATED = ("permutation", "causal")
-SCORED = (*GENERATED, "denoising")
+MASKED = ("denoising", "absorbing_diffusion")  # Which predict a token where it is masked.
+SCORED = (*GENERATED, *MASKED)
 
 
 def loaded(
@@ -63,7 +64,7 @@ def require_language_model(config: XLNetConfig, kinds: tuple[str, ...] = GENERAT
     """Raises `ConfigError` unless a model was trained to predict tokens as it is asked to.
 
     A `permutation` model predicts a token from the query stream, a `causal` one from the content
-    stream at the previous token, a `denoising` one from the content stream where it is masked.
+    stream at the previous token, one of `MASKED` from the content stream where it is masked.
 
     Args:
       config: the configuration that the model was pre-trained with.

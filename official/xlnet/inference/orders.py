@@ -20,7 +20,7 @@ import numpy as np
 import tensorflow as tf
 from scipy.special import logsumexp
 
-from official.xlnet.configs.choices import SCORING_ORDERS
+from official.xlnet.configs.choices import PREDICTS_ALL, SCORING_ORDERS
 from official.xlnet.configs.experiment import XLNetConfig
 from official.xlnet.configs.validation import require, require_one_of
 from official.xlnet.inference.text_parts import Span, TextParts
@@ -188,7 +188,7 @@ def least_context(config: XLNetConfig) -> int:
       config: the configuration that the model was pre-trained with.
     """
     data = config.data
-    if config.objective.kind == "causal":
+    if config.objective.kind in PREDICTS_ALL:
         return 0
     first_budget = round(data.num_predict * data.reuse_len / data.seq_len)
     in_first = data.reuse_len - first_budget

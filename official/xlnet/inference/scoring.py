@@ -12,9 +12,9 @@ A causal model (`objective.kind=causal`) has never trained its query stream. Its
 the content stream at the token before, and its only order is from left to right. The first token
 of a text follows `<eod>`, the end of the document before.
 
-A denoising model predicts a token from a text in which it is `<mask>`, and so is all that comes
-after it in the order: mask, predict, put in, predict the next. This is a distribution, too, and
-needs one pass a token.
+A model of `<mask>` (denoising, diffusion) predicts a token from a text in which it is masked, and
+so is all that comes after it in the order: mask, predict, put in, predict the next. This is a
+distribution, too, and needs one pass a token.
 
 A text longer than `seq_len` is read as in pre-training: windows of `seq_len` tokens that advance
 by `reuse_len`, and a memory of the tokens that are no longer in the window. The first window
@@ -45,6 +45,7 @@ from official.xlnet.errors import require_data
 from official.xlnet.files.arguments import AnyPath
 from official.xlnet.files.public import public
 from official.xlnet.inference.language_model import (
+    MASKED,
     SCORED,
     for_each,
     loaded,
@@ -209,7 +210,7 @@ class Scorer:
         require_language_model(model.config, SCORED)
         self._config = model.config
         self._tokenizer = tokenizer
-        self._masks = model.config.objective.kind == "denoising"
+        self._masks = model.config.objective.kind in MASKED
         self._has_warned = False
         with_memory = not self._masks and model.config.model.network == "xlnet"
         self._network = LanguageModelNetwork(

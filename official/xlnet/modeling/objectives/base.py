@@ -36,7 +36,7 @@ class ObjectiveBatch(NamedTuple):
         `target_positions` int32 [B, P], or from the content stream at `content_positions`
         int32 [B, P].
       labels_BP: token ids to predict, int32 [B, P].
-      mask_BP: loss weights, float32 [B, P]: 1 for targets, 0 for unused slots.
+      mask_BP: loss weights, float32 [B, P]: above 0 for targets, 0 for unused slots.
       auxiliary: labels of each auxiliary objective.
     """
 
@@ -141,6 +141,22 @@ def direction(batch: dict[str, tf.Tensor], config: ObjectiveSections) -> dict[st
       config: sections of the experiment.
     """
     return {"is_reversed": batch["is_reversed"]} if config.data.bidirectional else {}
+
+
+def halves_order(token_ids: tf.Tensor, config: ObjectiveSections) -> dict[str, tf.Tensor]:
+    """Returns the encoder input `order` int32 [B, T] of masked text; empty without memory.
+
+    With memory, the reused part does not attend to the rest of the window: otherwise the memory
+    would leak the targets of the next window.
+
+    Args:
+      token_ids: int32 [B, T].
+      config: sections of the experiment.
+    """
+    if not config.model.mem_len:
+        return {}
+    is_second_half_T = tf.range(token_ids.shape[1]) >= config.data.reuse_len
+    return {"order": tf.zeros_like(token_ids) + tf.cast(is_second_half_T, tf.int32)}
 
 
 def prediction_rows(

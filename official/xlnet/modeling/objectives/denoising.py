@@ -12,6 +12,7 @@ from official.xlnet.modeling.objectives.base import (
     direction,
     draw_number,
     draw_targets,
+    halves_order,
     register_objective,
 )
 from official.xlnet.modeling.objectives.permutation_sampling import word_borders
@@ -41,8 +42,8 @@ def denoising_objective(config: ObjectiveSections) -> Objective:
     tokens of a word, or phrase, share one fate: a word is masked as a whole or not at all.
 
     Without memory, attention is bidirectional over the whole window. With memory, the reused part
-    does not attend to the rest of the window, as in permutation language modeling. Otherwise the
-    memory would leak the targets of the next window.
+    does not attend to the rest of the window, as in permutation language modeling; see
+    `halves_order`.
 
     Args:
       config: sections of the experiment; uses `data`, `objective`, `model` and `seed`.
@@ -80,10 +81,8 @@ def denoising_objective(config: ObjectiveSections) -> Objective:
             "segment_ids": batch["segment_ids"],
             "content_positions": drawn.target_positions,
             **direction(batch, config),
+            **halves_order(token_ids_BT, config),
         }
-        if config.model.mem_len:
-            is_second_half_T = tf.range(seq_len) >= data.reuse_len
-            inputs["order"] = tf.zeros_like(token_ids_BT) + tf.cast(is_second_half_T, tf.int32)
         labels_BP = tf.gather(token_ids_BT, drawn.target_positions, batch_dims=1)
         return ObjectiveBatch(inputs, labels_BP, tf.cast(drawn.target_mask, tf.float32))
 
