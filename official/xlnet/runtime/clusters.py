@@ -2,7 +2,9 @@
 
 TensorFlow's own wait for the workers of a cluster says nothing and cannot be interrupted. So the
 workers meet before TensorFlow starts: each of them connects to the first one, which knows who is
-missing and tells all, until it sends every one the addresses of the cluster.
+missing and tells all, until it sends every one the addresses of the cluster. Lists of workers that
+differ end both sides at once. As they may name different first workers, the first one also calls
+each of the others once.
 """
 
 from __future__ import annotations
@@ -11,12 +13,12 @@ import contextlib
 import itertools
 import json
 import os
-import re
+import select
 import socket
 import sys
 import time
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Iterable, Sequence
+from typing import Any, NamedTuple
 
 import tensorflow as tf
 
@@ -54,11 +56,12 @@ def find_cluster(
     """
     try:
         index, given = _from_environment()
+        _ = [int(address.rpartition(":")[2]) for address in given if address]
     except KeyError as error:
         raise ConfigError(
             f"strategy: multi_worker expected the variable {error}, got none"
         ) from None
-    except (AttributeError, TypeError, ValueError) as error:
+    except (AttributeError, RuntimeError, TypeError, ValueError) as error:
         raise ConfigError(f"strategy: multi_worker cannot use this cluster: {error}") from None
     if not 0 <= index < len(given):
         raise ConfigError(
@@ -85,9 +88,14 @@ def _from_environment() -> tuple[int, list[str]]:
     if "TF_CONFIG" in environment:
         given = json.loads(environment["TF_CONFIG"])
         cluster, task = given.get("cluster", {}), given.get("task", {})
-        chiefs, workers = cluster.get("chief", []), cluster.get("worker", [])
-        before = len(chiefs) if task.get("type") == "worker" else 0
-        return before + int(task.get("index", 0)), [*chiefs, *workers]
+        jobs = {name: [*cluster.get(name, [])] for name in ("chief", "worker")}
+        kind, index = task.get("type"), int(task.get("index", -1))
+        if not 0 <= index < len(jobs.get(kind, [])):
+            raise ValueError(
+                "expected a task of the type chief or worker in TF_CONFIG, with its index in that "
+                f"list, got the type {kind!r} and the index {task.get('index')!r}"
+            )
+        return index + (kind == "worker") * len(jobs["chief"]), jobs["chief"] + jobs["worker"]
     ranks = [environment[name] for name in _RANKS if name in environment]
     if ranks and "WORLD_SIZE" in environment:
         port = int(environment["MASTER_PORT"]) + 1  # torchrun itself listens at MASTER_PORT.
@@ -97,47 +105,15 @@ def _from_environment() -> tuple[int, list[str]]:
 
 
 def _slurm_step() -> tuple[int, list[str]]:
-    nodes = host_names(os.environ["SLURM_STEP_NODELIST"])
     port = FIRST_PORT + int(os.environ["SLURM_JOB_ID"]) * TASKS_ON_A_NODE % NUM_PORTS
-    tasks = re.findall(r"(\d+)(?:\(x(\d+)\))?", os.environ["SLURM_STEP_TASKS_PER_NODE"])
-    sizes = [int(number) for number, times in tasks for _ in range(int(times or 1))]
-    addresses = [
-        f"{node}:{port + local}"
-        for node, size in zip(nodes, sizes, strict=True)
-        for local in range(size)
-    ]
-    if len(addresses) != int(os.environ["SLURM_STEP_NUM_TASKS"]):
-        raise ValueError(
-            f"expected {os.environ['SLURM_STEP_NUM_TASKS']} tasks, got {len(addresses)} in "
-            "SLURM_STEP_TASKS_PER_NODE"
-        )
-    # Not by the rank, which goes round the nodes with --distribution=cyclic.
+    # By default TensorFlow asks nvidia-smi for GPUs, and lists no task where there are none.
+    step = tf.distribute.cluster_resolver.SlurmClusterResolver(
+        port_base=port, gpus_per_node=NUM_PORTS, gpus_per_task=1, auto_set_gpu=False
+    )
+    addresses = step.cluster_spec().as_dict()["worker"]
+    # Not by the rank: TensorFlow sorts the nodes by name, and --distribution=cyclic goes round.
     own = f"{os.environ['SLURMD_NODENAME']}:{port + int(os.environ['SLURM_LOCALID'])}"
     return addresses.index(own), addresses
-
-
-def host_names(text: str) -> list[str]:
-    """The hosts of a list as Slurm writes it, in order.
-
-    Example:
-      >>> host_names("r[1-2]n[09-10],m5")
-      ['r1n09', 'r1n10', 'r2n09', 'r2n10', 'm5']
-    """
-    names: list[str] = []
-    for host in re.findall(r"(?:\[[^\]]*\]|[^,\[\]])+", text):
-        parts = [
-            [number for each in part[1:-1].split(",") for number in _numbers(each)]
-            if part.startswith("[")
-            else [part]
-            for part in re.findall(r"\[[^\]]*\]|[^\[\]]+", host)
-        ]
-        names += map("".join, itertools.product(*parts))
-    return names
-
-
-def _numbers(numbers: str) -> list[str]:
-    first, _, last = numbers.partition("-")
-    return [f"{n:0{len(first)}d}" for n in range(int(first), int(last or first) + 1)]
 
 
 def meet(index: int, addresses: Sequence[str], timeout_seconds: float) -> list[str]:
@@ -153,7 +129,7 @@ def meet(index: int, addresses: Sequence[str], timeout_seconds: float) -> list[s
       The addresses of all workers, none of them empty.
 
     Raises:
-      ConfigError: the port of this worker is taken.
+      ConfigError: the port of this worker is taken, or another worker has another list.
       PeerLostError: a worker did not come in time.
     """
     if len(addresses) == 1:
@@ -170,10 +146,18 @@ def meet(index: int, addresses: Sequence[str], timeout_seconds: float) -> list[s
             f"{error.strerror}"
         ) from None
     with server:
-        if index == 0:
-            return _gather(server, wait)
-        port = server.getsockname()[1]  # Kept until TensorFlow listens there.
-        return _join({"cluster": [*addresses], "index": index, "port": port}, wait)
+        server.settimeout(_PAUSE_SECONDS)
+        # A free port is kept until TensorFlow listens there.
+        own = _Worker([*addresses], index, server.getsockname()[1])
+        return (_join if index else _gather)(server, own, wait)
+
+
+class _Worker(NamedTuple):
+    """Introduction of a worker: its list of all workers, its place there, and its port."""
+
+    cluster: list[str]
+    number: int
+    port: int
 
 
 class _Wait:
@@ -201,66 +185,127 @@ class _Wait:
             Progress(sys.stderr).keep(f"waiting for {missing}, {waited:.0f} s{why}")
 
 
-def _gather(server: socket.socket, wait: _Wait) -> list[str]:
+def _gather(server: socket.socket, own: _Worker, wait: _Wait) -> list[str]:
     """Accepts the other workers, on the first one, until none is missing."""
     present: dict[int, socket.socket] = {}
-    addresses, number = [*wait.addresses], len(wait.addresses)
-    server.settimeout(_PAUSE_SECONDS)
-    missing = "some"
+    addresses, absent = [*own.cluster], [*range(1, len(own.cluster))]
+    calls = filter(None, own.cluster[1:])
     with contextlib.ExitStack() as stack:
-        while missing:
-            with contextlib.suppress(OSError, ValueError, KeyError, TypeError):
-                connection, (host, *_) = server.accept()
-                stack.callback(connection.close)
-                connection.settimeout(_ANSWER_SECONDS)
-                other = json.loads(connection.makefile("rb").readline(_LONGEST_LINE))
-                if other["cluster"] == wait.addresses and 0 < other["index"] < number:
-                    present[other["index"]] = connection
-                    if not wait.addresses[other["index"]]:
-                        host = host.removeprefix("::ffff:")
-                        addresses[other["index"]] = f"{host}:{other['port']}"
-            missing = ", ".join(wait.name(n) for n in range(1, number) if n not in present)
-            for n in [n for n in present if not _is_alive(present[n], missing)]:
-                present.pop(n).close()
-                missing = missing or wait.name(n)
-            if missing:
-                wait.go_on(missing)
-        for connection in present.values():
-            with contextlib.suppress(OSError):
-                connection.sendall(json.dumps({"addresses": addresses}).encode() + b"\n")
+        try:
+            while absent:
+                met = _accept(server, own, stack)
+                if met and met[0] in range(1, len(addresses)):
+                    number, address, present[number] = met
+                    addresses[number] = own.cluster[number] or address
+                absent = [n for n in range(1, len(addresses)) if n not in present]
+                missing = ", ".join(map(wait.name, absent))
+                for n in [n for n in present if not _is_alive(present[n], missing)]:
+                    present.pop(n).close()
+                    absent.append(n)
+                if absent:
+                    wait.go_on(", ".join(map(wait.name, absent)))
+                    for address in itertools.islice(calls, 1):
+                        _call(address, own)
+        except ConfigError as error:
+            _tell(present.values(), error=str(error))
+            raise
+        _tell(present.values(), addresses=addresses)
     return addresses
+
+
+def _accept(
+    server: socket.socket, own: _Worker, stack: contextlib.ExitStack
+) -> tuple[int, str, socket.socket] | None:
+    """Number, address and connection of a worker that connects; None if none does in time.
+
+    Raises:
+      ConfigError: it has another list of workers, and has been told so.
+    """
+    try:
+        connection, (host, *_) = server.accept()
+        stack.callback(connection.close)
+        connection.settimeout(_ANSWER_SECONDS)
+        other = _Worker(**_message(connection))
+        pairs = enumerate(itertools.zip_longest(other.cluster, own.cluster))
+        different = [(n, theirs, ours) for n, (theirs, ours) in pairs if theirs != ours]
+    except (OSError, TypeError):
+        return None
+    for n, theirs, ours in different[:1]:
+        error = (
+            f"workers: expected the same list on all of them, got {theirs!r} as worker {n} in the "
+            f"list of worker {other.number} of {len(other.cluster)}, and {ours!r} in the list of "
+            f"worker {own.number} of {len(own.cluster)}"
+        )
+        _tell([connection], error=error)
+        raise ConfigError(error)
+    return other.number, f"{host.removeprefix('::ffff:')}:{other.port}", connection
 
 
 def _is_alive(connection: socket.socket, missing: str) -> bool:
     """Tells a worker who is missing; returns whether it answers."""
+    _tell([connection], missing=missing)
     with contextlib.suppress(OSError):
-        connection.sendall(json.dumps({"missing": missing}).encode() + b"\n")
         return connection.recv(1) == b"\n"
     return False
 
 
-def _join(own: dict[str, Any], wait: _Wait) -> list[str]:
+def _join(server: socket.socket, own: _Worker, wait: _Wait) -> list[str]:
     """Registers a worker with the first one, and waits until that has met all of them."""
-    host, _, port = wait.addresses[0].rpartition(":")
-    place = (host.strip("[]"), int(port))
     while True:
         why = ""
         try:
-            with socket.create_connection(place, _ANSWER_SECONDS) as connection:
-                connection.sendall(json.dumps(own).encode() + b"\n")
-                for line in connection.makefile("rb"):
-                    answer = json.loads(line)
+            with _connected(own.cluster[0], own, _ANSWER_SECONDS) as connection:
+                while ready := select.select([connection, server], [], [], _ANSWER_SECONDS)[0]:
+                    if server in ready:
+                        with contextlib.ExitStack() as stack:
+                            _accept(server, own, stack)
+                        continue
+                    answer = _message(connection)
                     if "addresses" in answer:
                         return answer["addresses"]
+                    missing = answer["missing"]
                     connection.sendall(b"\n")
-                    if answer["missing"]:
-                        wait.go_on(answer["missing"])
-        except (
-            OSError,
-            ValueError,
-            KeyError,
-            TypeError,
-        ) as error:  # Not there yet, or TensorFlow's of a run that ends.
+                    if missing:
+                        wait.go_on(missing)
+        except (OSError, KeyError) as error:  # Not there yet, or TensorFlow's of a run that ends.
             why = f" ({error})" if isinstance(error, OSError) else ""
         wait.go_on(wait.name(0), why)
-        time.sleep(_PAUSE_SECONDS)
+        with contextlib.ExitStack() as stack:
+            _accept(server, own, stack)
+
+
+def _call(address: str, own: _Worker) -> None:
+    """Hears of a worker that waits for others whether its list is another one."""
+    with contextlib.suppress(OSError), _connected(address, own, _PAUSE_SECONDS) as connection:
+        _message(connection)
+
+
+def _connected(address: str, own: _Worker, timeout_seconds: float) -> socket.socket:
+    """A connection to a worker, which has got the introduction of this one."""
+    host, _, port = address.rpartition(":")
+    connection = socket.create_connection((host.strip("[]"), int(port)), timeout_seconds)
+    _tell([connection], **own._asdict())
+    return connection
+
+
+def _tell(connections: Iterable[socket.socket], **message: Any) -> None:
+    for connection in connections:
+        with contextlib.suppress(OSError):
+            connection.sendall(json.dumps(message).encode() + b"\n")
+
+
+def _message(connection: socket.socket) -> dict[str, Any]:
+    """The next message of a worker; empty for whatever else answers.
+
+    Raises:
+      ConfigError: the other worker has another list than this one.
+      OSError: nothing comes.
+    """
+    line = connection.makefile("rb").readline(_LONGEST_LINE)
+    try:
+        message = dict(json.loads(line))
+    except (TypeError, ValueError):
+        return {}
+    if "error" in message:
+        raise ConfigError(message["error"])
+    return message

@@ -92,5 +92,5 @@ def test_a_strategy_without_a_cluster_is_refused(recipe, tmp_path):
             capture_output=True,
             text=True,
         )
-        assert done.returncode == 2 and "multi_worker expected a cluster" in done.stderr
+        assert done.returncode == 2 and "strategy: multi_worker" in done.stderr
     assert not (tmp_path / "m").exists()

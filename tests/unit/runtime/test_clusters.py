@@ -3,6 +3,7 @@
 import concurrent.futures
 import json
 import os
+import random
 import socket
 import time
 
@@ -10,7 +11,7 @@ import pytest
 
 from official.xlnet.errors import ConfigError, PeerLostError
 from official.xlnet.runtime import clusters
-from official.xlnet.runtime.clusters import find_cluster, host_names, meet
+from official.xlnet.runtime.clusters import find_cluster, meet
 from tests.helpers.compare import assert_refused
 from tests.helpers.replicas.clusters import free_ports
 
@@ -42,6 +43,7 @@ def step(variables):
             SLURM_STEP_NUM_TASKS=sum(tasks),
             SLURM_STEP_TASKS_PER_NODE=",".join(map(str, tasks)),
             SLURM_LOCALID=local,
+            SLURM_PROCID=0,
         )
         variables(**changes)
 
@@ -49,26 +51,11 @@ def step(variables):
 
 
 @pytest.mark.parametrize(
-    ("text", "names"),
-    [
-        ("n1", "n1"),
-        ("n[2,5,10]", "n2 n5 n10"),
-        ("a1,b[07-09,12]", "a1 b07 b08 b09 b12"),
-        ("r[1-2]n[1-2]", "r1n1 r1n2 r2n1 r2n2"),
-        ("r[1-2]n[09-10]-ib,gpu[3].x", "r1n09-ib r1n10-ib r2n09-ib r2n10-ib gpu3.x"),
-    ],
-)
-def test_lists_of_hosts(text, names):
-    """As `scontrol show hostnames` prints them."""
-    assert host_names(text) == names.split()
-
-
-@pytest.mark.parametrize(
     ("nodes", "tasks", "places"),
     [
-        ("n[2,5,10]", [1, 1, 1], [("n2", 0), ("n5", 0), ("n10", 0)]),
+        ("n[2,5,10]", [1, 1, 1], [("n10", 0), ("n2", 0), ("n5", 0)]),
         ("a1,b7", [3, 2], [("a1", 0), ("a1", 1), ("a1", 2), ("b7", 0), ("b7", 1)]),
-        ("r[1-2]n[1-2]", [1] * 4, [("r1n1", 0), ("r1n2", 0), ("r2n1", 0), ("r2n2", 0)]),
+        ("r1n[09-10],m5", [1] * 3, [("m5", 0), ("r1n09", 0), ("r1n10", 0)]),
     ],
 )
 def test_each_task_finds_itself_among_the_nodes_and_has_a_port_of_its_own(
@@ -101,11 +88,13 @@ def test_jobs_of_one_node_share_no_port(step):
     ("change", "message"),
     [
         ({"SLURMD_NODENAME": "n9"}, "cannot use this cluster: .*n9:21968"),
-        ({"SLURM_STEP_NUM_TASKS": "2"}, "cannot use this cluster: expected 2 tasks, got 1"),
-        ({"SLURM_STEP_NODELIST": "n[1-x]"}, "cannot use this cluster: invalid literal"),
+        ({"SLURM_STEP_NUM_TASKS": "2"}, "cannot use this cluster: Requested 2 tasks but only 1"),
+        ({"SLURM_STEP_NODELIST": "n[1-x]"}, "cannot use this cluster: Invalid hostlist"),
+        ({"SLURM_STEP_NODELIST": "n[1-2]x"}, "cannot use this cluster: Invalid hostlist"),
+        ({"SLURM_PROCID": None}, "cannot use this cluster: SLURM_PROCID not found"),
         ({"SLURM_LOCALID": None}, "expected the variable 'SLURM_LOCALID', got none"),
         ({"SLURM_STEP_NODELIST": None}, "multi_worker expected a cluster, .*got worker 0 of 0"),
-        ({"TF_CONFIG": "{}"}, "multi_worker expected a cluster, .*got worker 0 of 0"),
+        ({"TF_CONFIG": "{}"}, "expected a task of the type chief or worker .*got the type None"),
         ({"TF_CONFIG": "{"}, "cannot use this cluster: Expecting"),
         ({"TF_CONFIG": "[]"}, "cannot use this cluster: 'list' object"),
         ({"RANK": 4, "WORLD_SIZE": 4}, "expected the variable 'MASTER_PORT', got none"),
@@ -130,6 +119,20 @@ def test_variables_of_tensorflow_torchrun_and_kubernetes(variables):
         cluster = find_cluster(0)
         assert cluster.cluster_spec().as_dict() == {"worker": ["a:1", "b:2", "c:3"]}
         assert cluster.task_id == index + (kind == "worker")
+    task = {"type": "worker", "index": 1}
+    for change in (
+        *(
+            {"type": kind}
+            for kind in ("evaluator", "ps", "Worker", "workers", "", None, ["worker"])
+        ),
+        *({"index": index} for index in (-1, 2, None, "x")),
+    ):
+        wrong = {**task, **change}
+        for given in (wrong, {key: x for key, x in wrong.items() if key not in change}):
+            variables(TF_CONFIG=json.dumps({"cluster": {**jobs, "ps": ["d:4"]}, "task": given}))
+            assert_refused(r"multi_worker cannot use this cluster: ", find_cluster, 0)
+    variables(TF_CONFIG=json.dumps({"cluster": {"worker": ["b", "c"]}, "task": task}))
+    assert_refused("multi_worker cannot use this cluster: ", find_cluster, 0)
     variables(TF_CONFIG=None, RANK=None, WORLD_SIZE=3, MASTER_ADDR="xlnet-0.xlnet")
     variables(MASTER_PORT=2221, LOCAL_WORLD_SIZE=1)
     for name in ("JOB_COMPLETION_INDEX", "RANK"):  # That of torchrun counts if there are both.
@@ -159,10 +162,10 @@ def test_workers_meet_in_any_order_and_whatever_else_connects(is_known):
             connection.close()
         workers.append(pool.submit(meet, 0, given, 60))
         time.sleep(0.5)
-        for index, cluster in ((1, ["a:1", "b:1"]), (7, given), (1, given)):
+        introduction = {"cluster": given, "number": 1, "port": 9}
+        for said in (7, [], {"cluster": given}, {**introduction, "number": 7}, introduction):
             with socket.create_connection(place) as connection:
-                line = json.dumps({"cluster": cluster, "index": index, "port": 9})
-                connection.sendall(line.encode() + b"\n")
+                connection.sendall(json.dumps(said).encode() + b"\n")
                 time.sleep(0.5)
         time.sleep(2)
         workers.append(pool.submit(meet, 1, given, 60))
@@ -179,7 +182,7 @@ def test_a_wait_has_words_and_an_end(monkeypatch, capfd):
     for error in at_once(*((meet, n, [first, second, third], 3) for n in (0, 1))):
         assert isinstance(error, PeerLostError) and error.exit_status == 76
         assert f"within 3 s (--cluster_timeout), got none of worker 2 of 3 ({third})" in str(error)
-    assert f"waiting for worker 2 of 3 ({third}), 1 s" in capfd.readouterr().err
+    assert f"waiting for worker 2 of 3 ({third}), " in capfd.readouterr().err
     with pytest.raises(PeerLostError, match=r"none of worker 0 of 2 \(no.such.host:7\) \(.*known"):
         meet(1, ["no.such.host:7", second], 1)
     with (
@@ -187,3 +190,38 @@ def test_a_wait_has_words_and_an_end(monkeypatch, capfd):
         pytest.raises(ConfigError, match="of this host, of worker 0, to be free"),
     ):
         meet(0, [first, second], 1)
+
+
+def another_list(usual, own, random):
+    """The list of workers as one of them may have it by mistake; `own` is in it in any case."""
+    changed, at = [*usual], random.randrange(len(usual))
+    match random.choice(["name", "order", "more", "fewer"][: 1 + len(usual)]):
+        case "name":
+            changed[at] = changed[at].replace("127.0.0.1", random.choice(["localhost", "127.1"]))
+        case "order":
+            changed[at - 1], changed[at] = changed[at], changed[at - 1]
+        case "more":
+            changed.insert(at, f"127.0.0.1:{free_ports(1)[0]}")
+        case "fewer":
+            changed.remove(random.choice([x for x in usual if x != own]))
+    return changed
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_workers_whose_lists_differ_say_so_at_once(seed):
+    """Whichever is the first in whose list; a third one may come too late to hear of it."""
+    draw = random.Random(seed)
+    usual = [f"127.0.0.1:{port}" for port in free_ports(draw.choice([2, 3]))]
+    odd = draw.choice(usual)
+    calls = []
+    for own in draw.sample(usual, len(usual)):
+        addresses = another_list(usual, own, draw) if own == odd else usual
+        if len(addresses) > 1:  # One alone waits for nobody.
+            ports = [address.rpartition(":")[2] for address in addresses]
+            calls.append((meet, ports.index(own.rpartition(":")[2]), addresses, 8))
+    begun = time.monotonic()
+    errors = at_once(*calls)
+    assert all(isinstance(error, ConfigError | PeerLostError) for error in errors), errors
+    told = [str(error) for error in errors if isinstance(error, ConfigError)]
+    assert all("expected the same list on all of them, got" in error for error in told)
+    assert len(told) >= 2 and (time.monotonic() - begun < 7 or len(told) < len(calls))
