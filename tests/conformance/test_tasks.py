@@ -4,6 +4,7 @@ import re
 
 import numpy as np
 import pytest
+from sklearn import metrics
 
 from official.xlnet.configs.experiment import XLNetConfig
 from official.xlnet.configs.registry import TASKS
@@ -28,6 +29,13 @@ def f1(true, predicted):
 
 def ranks(values):
     return np.argsort(np.argsort(values))
+
+
+def task_of(name, labels=()):
+    task = TASKS[name].__new__(TASKS[name])
+    task.config = XLNetConfig.from_dict({"task": {"name": name, "labels": labels}})
+    task.labels = task.config.task.labels
+    return task
 
 
 def test_metrics_by_hand():
@@ -67,6 +75,9 @@ def test_metrics_by_hand():
                 "pearson": correlation,
                 "spearman": np.corrcoef(*map(ranks, scores))[0, 1],
                 "mean_squared_error": np.mean((scores[0] - scores[1]) ** 2),
+                "root_mean_squared_error": np.sqrt(np.mean((scores[0] - scores[1]) ** 2)),
+                "mean_absolute_error": np.mean(np.abs(scores[0] - scores[1])),
+                "r2": 1 - np.mean((scores[0] - scores[1]) ** 2) / np.var(scores[0]),
             },
         ),
         "multiple_choice": (
@@ -77,10 +88,34 @@ def test_metrics_by_hand():
     }
     for name, (examples, predictions, expected) in cases.items():
         labels = list(names[: 2 if name == "classification" else 3])
-        task = TASKS[name].__new__(TASKS[name])
-        task.config = XLNetConfig.from_dict({"task": {"name": name, "labels": labels}})
-        task.labels = task.config.task.labels
-        assert task.evaluate(examples, predictions) == pytest.approx(expected), name
+        found = task_of(name, labels).evaluate(examples, predictions)
+        assert found == pytest.approx(expected), name
+
+
+@pytest.mark.parametrize(
+    ("true", "predicted", "undefined"),
+    [
+        ([1.0], [2.0], {"pearson", "spearman", "r2"}),
+        ([1.0, 1.0], [1.0, 2.0], {"pearson", "spearman", "r2"}),
+        ([1.0, 2.0], [3.0, 3.0], {"pearson", "spearman"}),
+    ],
+)
+def test_metrics_without_a_value_are_undefined(true, predicted, undefined):
+    examples = [TextExample("", (), x) for x in true]
+    found = task_of("regression").evaluate(examples, [{"score": x} for x in predicted])
+    assert {name for name, value in found.items() if value is None} == undefined
+    assert found["root_mean_squared_error"] == found["mean_squared_error"] ** 0.5 > 0
+
+
+def test_macro_f1_is_over_the_classes_that_occur():
+    task, names = task_of("classification", list("abcd")), [*"aab"]
+    for predicted in ([*"aab"], [*"aca"]):
+        share = [{"label": x, "probabilities": dict.fromkeys("abcd", 0.25)} for x in predicted]
+        examples = [TextExample("", (), x) for x in names]
+        found = task.evaluate(examples, share)["macro_f1"]
+        assert found == metrics.f1_score(names, predicted, average="macro", zero_division=0)
+        number = len({*names, *predicted})
+        assert task.details(examples, share)["macro_f1_is_over"] == f"{number} of 4 classes"
 
 
 def test_a_misspelt_metric_is_refused_when_the_task_registers():
@@ -88,7 +123,7 @@ def test_a_misspelt_metric_is_refused_when_the_task_registers():
         metric, metrics = "acuracy", ("accuracy", "loss")
 
     with pytest.raises(
-        ConfigError, match="metric of the task 'mine': expected one of accuracy, got"
+        ConfigError, match="metric of the task 'mine': expected one of accuracy, loss, got"
     ):
         register_task("mine")(Mine)
     assert "mine" not in TASKS

@@ -38,7 +38,7 @@ from official.xlnet.runtime.distribution import is_chief, prepare_devices
 from official.xlnet.runtime.host import host_state_kept
 from official.xlnet.runtime.progress import Progress
 from official.xlnet.tasks.reports import METRICS_FILE
-from official.xlnet.tasks.task import Task
+from official.xlnet.tasks.task import Task, comparable, metric_text
 from official.xlnet.tokenization.tokenizer import num_pieces
 from official.xlnet.training.continued_head import goes_on_with_head
 from official.xlnet.training.finetuning import Start, run_finetuning, saved_configuration
@@ -307,11 +307,11 @@ def add_baselines(
 def _line(task: Task, metrics: Mapping[str, Any], baselines: dict[str, Any] | None) -> str:
     """The main metric of the model and of its baselines."""
     name = metric_of(task, dict(metrics))
-    line = f"{name}: model {metrics[name]:.4f}"
+    line = f"{name}: model {metric_text(metrics[name])}"
     if baselines is None:
         return f"{line} (no bag of words to compare with in {task.config.task.name})"
     linear, majority = (baselines[key][name] for key in ("bag_of_words", "majority"))
-    line += f", bag of words {linear:.4f}, majority class or mean {majority:.4f}"
-    if round(metrics[name], 4) < round(linear, 4):
+    line += f", bag of words {metric_text(linear)}, majority class or mean {metric_text(majority)}"
+    if round(comparable(name, metrics[name]), 4) < round(comparable(name, linear), 4):
         line += "; the model is behind the bag of words"
     return line

@@ -69,7 +69,9 @@ def text_baselines(
     for name, outputs in logits.items():
         predictions = [task.predict(e, [o]) for e, o in zip(dev, outputs, strict=True)]
         metrics = task.evaluate(dev, predictions)
-        results[name] = {metric: float(value) for metric, value in metrics.items()}
+        results[name] = {
+            metric: None if value is None else float(value) for metric, value in metrics.items()
+        }
     return results | {"train_examples": len(train), "dev_examples": len(dev)}
 
 

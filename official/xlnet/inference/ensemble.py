@@ -110,7 +110,7 @@ class Ensemble:
         else:
             predictions = list(self.predict(examples))
             metrics = {
-                name: float(value)
+                name: None if value is None else float(value)
                 for name, value in self.task.evaluate(examples, predictions).items()
             }
             metrics["models"] = len(self._members)

@@ -109,7 +109,7 @@ def evaluate_examples(
     task: Task,
     examples: Sequence[Example],
     forward: Forward | None = None,
-) -> tuple[list[Prediction], dict[str, float]]:
+) -> tuple[list[Prediction], dict[str, Any]]:
     """Predictions for examples with labels, and their metrics, `loss` included.
 
     The loss is the training loss, unless the task evaluates its own.
@@ -131,7 +131,10 @@ def evaluate_examples(
 
     forward = forward or _layers(model)
     predictions = list(predict_examples(model, task, examples, forward, add_loss))
-    metrics = {name: float(value) for name, value in task.evaluate(examples, predictions).items()}
+    metrics = {
+        name: None if value is None else float(value)
+        for name, value in task.evaluate(examples, predictions).items()
+    }
     if not num_items and "loss" not in metrics:
         raise DataError("expected examples to evaluate with, got none whose labels the model reads")
     return predictions, {"loss": loss_sum / max(num_items, 1.0)} | metrics

@@ -6,6 +6,7 @@ import collections
 import dataclasses
 import fnmatch
 import itertools
+import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, ClassVar, TypeVar
 
@@ -25,7 +26,8 @@ from official.xlnet.tokenization.tokenizer import Tokenizer
 Prediction = dict[str, Any]
 # Keys of `Task.counts` for training examples that the model learns nothing from.
 UNUSABLE = ("skipped_empty", "answers_in_no_window")
-ERRORS = ("loss", "mean_squared_error")  # Metrics for which lower is better.
+# Metrics for which lower is better.
+ERRORS = ("loss", "mean_squared_error", "root_mean_squared_error", "mean_absolute_error")
 _READ_AT_ONCE = 1024  # Examples whose texts become tensors together.
 
 
@@ -39,7 +41,7 @@ class Task:
       tokenizer: tokenizer of the model.
 
     Attributes:
-      metric: name of the metric that checkpoints are compared by; higher is better.
+      metric: name of the metric that checkpoints are compared by; see `comparable`.
       metrics: names of the metrics that `evaluate` may return, where `*` stands for any characters.
       typical: a few labelled examples, which `testing.check_task` trains on.
       labels: `task.labels`; for a data set of `multitask`, its own classes.
@@ -116,8 +118,8 @@ class Task:
 
     def evaluate(
         self, examples: Sequence[Example], predictions: Sequence[Prediction]
-    ) -> dict[str, float]:
-        """Computes the metrics of predictions.
+    ) -> dict[str, float | None]:
+        """Computes the metrics of predictions; None for undefined ones, which choose no checkpoint.
 
         Args:
           examples: examples with labels.
@@ -139,7 +141,8 @@ class Task:
           examples: examples with labels.
           predictions: their predictions, as `predict` returns them.
         """
-        metrics = self.evaluate(examples, predictions)
+        found = self.evaluate(examples, predictions)
+        metrics = {name: value for name, value in found.items() if value is not None}
         axes.barh(list(metrics), list(metrics.values()))
 
     def finish(self, examples: Sequence[Example], predictions: Sequence[Prediction]) -> None:
@@ -262,9 +265,31 @@ def require_metric(task: type[Task], metric: str, where: str) -> None:
       where: names the setting in the error.
     """
     owner = next(part for part in task.__mro__ if {"evaluate", "metrics"} & vars(part).keys())
-    known = [name for name in vars(owner).get("metrics", ()) if name not in ERRORS]
+    known = vars(owner).get("metrics", ())
     is_known = any(fnmatch.fnmatchcase(metric, name) for name in known)
     require_config(is_known or not known, where, f"one of {', '.join(known)}", repr(metric))
+
+
+def comparable(metric: str, value: float | None) -> float:
+    """Returns the value of a metric so that higher is better; minus infinity if undefined.
+
+    Example:
+      >>> comparable("accuracy", 0.5), comparable("stsb/loss", 0.5), comparable("pearson", None)
+      (0.5, -0.5, -inf)
+    """
+    if value is None:
+        return -math.inf
+    return -value if metric.rpartition("/")[2] in ERRORS else value
+
+
+def metric_text(value: float | None) -> str:
+    """A metric for a line of a log.
+
+    Example:
+      >>> metric_text(0.5), metric_text(None)
+      ('0.5000', 'undefined')
+    """
+    return "undefined" if value is None else f"{value:.4f}"
 
 
 def one_hot(index: Sequence[int], size: int) -> np.ndarray:

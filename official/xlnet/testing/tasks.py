@@ -32,7 +32,7 @@ from official.xlnet.runtime.history import read_history
 from official.xlnet.serving.client.prediction import predict_remotely
 from official.xlnet.serving.export import export
 from official.xlnet.tasks.reports import PREDICTIONS_FILE
-from official.xlnet.tasks.task import ERRORS, Task
+from official.xlnet.tasks.task import Task, comparable, metric_text
 from official.xlnet.tokenization.special_tokens import VOCAB_FILE
 from official.xlnet.training.finetuning_loop import metric_of
 
@@ -90,7 +90,7 @@ def _check(name: str, kind: type[Task], folder: pathlib.Path, settings: list[str
         tuned = finetune(None, data, data, output, task=name, set=settings, vocab=str(vocab))
         return tuned, [line["loss"] for line in read_history(output)]
 
-    def evaluate_and_copy(*arguments: Any) -> dict[str, float]:
+    def evaluate_and_copy(*arguments: Any) -> dict[str, float | None]:
         if next(calls) == 1:  # What the first evaluation saved is there.
             shutil.copytree(folder / "model", folder / "resumed")
         return evaluated(*arguments)
@@ -159,8 +159,9 @@ def _require_better(
     better, worse = task.evaluate(rows, right), task.evaluate(rows, wrong)
     metric = metric_of(task, better)
     for name in better.keys() & worse.keys() if every else {metric}:
-        gain = (better[name] - worse[name]) * (-1 if name.rpartition("/")[2] in ERRORS else 1)
-        values = f"{better[name]:.4f} after training, {worse[name]:.4f} of predictions without text"
+        gain = comparable(name, better[name]) - comparable(name, worse[name])
+        shown = metric_text(better[name]), metric_text(worse[name])
+        values = "{} after training, {} of predictions without text".format(*shown)
         is_better = gain > 0 if name == metric else gain > -1e-9
         _require(is_better, f"expected a better {name} of what is learned, got {values}")
 

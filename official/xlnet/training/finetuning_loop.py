@@ -21,7 +21,7 @@ from official.xlnet.modeling.models.xlnet_task_model import XLNetTaskModel
 from official.xlnet.runtime.progress import interval_passed
 from official.xlnet.tasks.batching import TrainingBatches
 from official.xlnet.tasks.data_report import report_lines
-from official.xlnet.tasks.task import ERRORS, Task
+from official.xlnet.tasks.task import Task, comparable, metric_text
 from official.xlnet.training.loop import Loop
 
 RUN_DIR = "run"
@@ -149,8 +149,10 @@ class FineTuningLoop(Loop):
             return False
         _, metrics = evaluate_examples(self.model, self._task, self._dev)
         metric, state = metric_of(self._task, metrics), self.evaluations
-        self.log.scalars(self.step, **{f"dev_{name}": value for name, value in metrics.items()})
-        if state.best is None or metrics[metric] > state.best:
+        known = {f"dev_{name}": value for name, value in metrics.items() if value is not None}
+        self.log.scalars(self.step, **known)
+        is_better = comparable(metric, metrics[metric]) > comparable(metric, state.best)
+        if state.best is None or is_better:  # Without a defined one, the newest is the best.
             state.best, state.best_step, state.worse = metrics[metric], self.step, 0
             self._best.save(self.step)
             self._best.wait()  # Complete before the state of the run names it as the best.
@@ -158,25 +160,23 @@ class FineTuningLoop(Loop):
             state.worse += 1
         patience = self.config.task.patience
         self.model.stop_training = state.stopped = bool(patience and state.worse >= patience)
-        shown = "  ".join(f"{name} {value:.4f}" for name, value in metrics.items())
-        self.log.keep(
-            f"step {self.step}/{last}  {shown}  best {metric} {state.best:.4f} at step "
-            f"{state.best_step}"
-        )
+        shown = "  ".join(f"{name} {metric_text(value)}" for name, value in metrics.items())
+        best = f"best {metric} {metric_text(state.best)} at step {state.best_step}"
+        self.log.keep(f"step {self.step}/{last}  {shown}  {best}")
         return True
 
 
-def metric_of(task: Task, metrics: dict[str, float]) -> str:
-    """Returns the name of the metric that checkpoints are compared by; higher is better.
+def metric_of(task: Task, metrics: dict[str, Any]) -> str:
+    """Returns the name of the metric that checkpoints are compared by; see `comparable`.
 
     Args:
       task: the task; `task.metric` of its configuration overrides the default metric.
       metrics: metrics of an evaluation.
 
     Raises:
-      ConfigError: the metric is unknown, or lower values of it are better.
+      ConfigError: the metric is unknown.
     """
     metric = task.config.task.metric or task.metric
-    known = [name for name in metrics if name not in ERRORS]
-    require_config(metric in known, "task.metric", f"one of {', '.join(known)}", repr(metric))
+    known = ", ".join(metrics)
+    require_config(metric in metrics, "task.metric", f"one of {known}", repr(metric))
     return metric

@@ -10,7 +10,9 @@ import tensorflow as tf
 
 from official.xlnet.configs.experiment import XLNetConfig
 from official.xlnet.errors import DivergedError
+from official.xlnet.training import finetuning_loop
 from official.xlnet.training import loop as loop_module
+from official.xlnet.training.finetuning_loop import EvaluationState, FineTuningLoop
 from official.xlnet.training.loop import Loop
 from official.xlnet.training.pretraining_loop import PretrainingLoop
 
@@ -94,3 +96,27 @@ def test_a_bad_step_is_not_shown_as_one_without_targets(targets, shown):
     loop = types.SimpleNamespace(_baseline=types.SimpleNamespace(loss=5), tokens_per_second=0.0)
     metrics = {"loss": float("nan"), "targets": targets}
     assert PretrainingLoop.describe(loop, metrics) == f"{shown} (unigrams 5.000)"
+
+
+@pytest.mark.parametrize(
+    ("metric", "values", "saved"),
+    [
+        ("accuracy", [0.5, 0.25, 0.75], [1, 3]),
+        ("pearson", [None, None, -0.5, None, 0.25], [1, 2, 3, 5]),
+        ("root_mean_squared_error", [None, 3.0, 4.0, 2.0, None], [1, 2, 4]),
+    ],
+)
+def test_the_best_checkpoint_by_any_metric(metric, values, saved, monkeypatch):
+    """Of errors the lowest; an undefined one is better than none."""
+    task = mock.Mock(config=XLNetConfig.from_dict({"task": {"metric": metric, "patience": 9}}))
+    written: list[int] = []
+    loop = mock.Mock(config=task.config, _task=task, evaluations=EvaluationState(), _last_step=9)
+    loop._best.save = written.append
+    loop.config.training.checkpoint_steps = 1
+    for loop.step, value in enumerate(values, start=1):
+        evaluation = mock.Mock(return_value=([], {metric: value}))
+        monkeypatch.setattr(finetuning_loop, "evaluate_examples", evaluation)
+        assert FineTuningLoop.evaluate(loop, loop.step - 1)
+    assert written == saved and loop.evaluations.best_step == saved[-1]
+    assert loop.evaluations.best == values[saved[-1] - 1]
+    assert "undefined" in loop.log.keep.call_args_list[0][0][0] or values[0] is not None

@@ -15,7 +15,7 @@ from official.xlnet.configs.experiment import XLNetConfig
 from official.xlnet.configs.registry import BASELINES, SEVERAL_RUNS, TASKS
 from official.xlnet.data.examples import Example
 from official.xlnet.errors import require_config
-from official.xlnet.extensions.several_runs.runs import Run, several_runs, value_of
+from official.xlnet.extensions.several_runs.runs import Run, several_runs
 from official.xlnet.training.finetuning import Start
 
 
@@ -65,16 +65,18 @@ def cross_validate(
             if "bag_of_words" not in finished[-1]:
                 finished[-1]["bag_of_words"] = _bag_of_words(output, finished[-1]["metric"], *data)
                 runs.write()
-    values = np.array(list(map(value_of, finished)))
+    metric = finished[0]["metric"]
+    found = [run["metrics"][metric] for run in finished]
+    values = np.array([value for value in found if value is not None])
     result = {
         "folds": number,
-        "metric": finished[0]["metric"],
-        "mean": float(values.mean()),
-        "standard_deviation": float(values.std(ddof=1)),
-        "values": values.tolist(),
+        "metric": metric,
+        "mean": float(values.mean()) if len(values) else None,
+        "standard_deviation": float(values.std(ddof=1)) if len(values) > 1 else None,
+        "values": found,
     }
     linear = [run["bag_of_words"] for run in finished]
-    if None in linear:
+    if None in (*linear, *found):
         return result
     return {**result, "bag_of_words": float(np.mean(linear)), **paired_test(values - linear)}
 

@@ -33,6 +33,7 @@ from official.xlnet.files.schema import conform
 from official.xlnet.modeling.ops.keras import keras
 from official.xlnet.runtime.distribution import is_chief
 from official.xlnet.runtime.progress import Progress
+from official.xlnet.tasks.task import comparable
 from official.xlnet.training.finetuning import RunsFile, Start, inputs_of, run_finetuning
 from official.xlnet.training.finetuning_loop import RUN_DIR, metric_of
 
@@ -163,8 +164,10 @@ def several_runs(
 
 
 def value_of(run: Run) -> float:
-    """The metric that runs are compared by; minus infinity if the run diverged."""
-    return -math.inf if run["metric"] is None else run["metrics"][run["metric"]]
+    """The metric that runs are compared by, see `comparable`; -infinity if the run diverged."""
+    if run["metric"] is None:
+        return -math.inf  # Below a run whose metric is undefined.
+    return max(comparable(run["metric"], run["metrics"][run["metric"]]), -sys.float_info.max)
 
 
 def _whole_value(run: Run) -> float:
@@ -233,15 +236,16 @@ def finetune_repeatedly(
             known = runs.finished[number] if number < len(runs.finished) else None
             finished.append(runs.result(known, os.path.join("runs", str(number)), own))
     metric = finished[0]["metric"]
-    values = list(map(value_of, finished))
-    best = int(np.argmax(values))
+    best = int(np.argmax(list(map(value_of, finished))))
+    every: list[Any] = [run["metrics"][metric] for run in finished]
+    values = [value for value in every if value is not None]
     return {
         **finished[best]["metrics"],
         "runs": len(finished),
         "best_run": best,
         "metric": metric,
-        "median": float(np.median(values)),
-        "lowest": min(values),
-        "highest": max(values),
+        "median": float(np.median(values)) if values else None,
+        "lowest": min(values, default=None),
+        "highest": max(values, default=None),
         "standard_deviation": float(np.std(values, ddof=1)) if len(values) > 1 else 0.0,
     }

@@ -31,6 +31,7 @@ from official.xlnet.extensions.several_runs.runs import Run, several_runs, value
 from official.xlnet.files.atomic import write_bytes
 from official.xlnet.runtime.pictures import new_figure, png
 from official.xlnet.runtime.progress import Progress
+from official.xlnet.tasks.task import metric_text
 from official.xlnet.training.finetuning import Start
 
 _KEPT = 3  # One candidate in so many goes on, with so many times the length.
@@ -85,7 +86,8 @@ def search_settings(
             folder = os.path.join("search", f"{candidate}-{share}")
             run = runs.result(found, folder, own, **key, **varied)
             if found is None and runs.writes:
-                value = f"{run['metric']} {value_of(run):.4f}" if run["metric"] else "not finite"
+                metric = run["metric"]
+                value = f"{metric} {metric_text(_value(run))}" if metric else "not finite"
                 Progress(sys.stderr).keep(
                     f"search: candidate {candidate}, 1/{share} of its length, "
                     f"learning rate {run['learning_rate']:.2g}: {value}"
@@ -162,15 +164,19 @@ def candidate_config(config: XLNetConfig, candidate: int, share: int = 1) -> XLN
     return own
 
 
+def _value(run: Run) -> Any:
+    return run["metrics"].get(run["metric"])
+
+
 def _write_picture(path: str, runs: Sequence[Run]) -> None:
     """Plots the metric over the learning rate, a series for each share of the length, as PNG."""
     figure = new_figure(7, 4.5)
     axes = figure.subplots()
     for share in sorted({run["share"] for run in runs}, reverse=True):
-        own = [run for run in runs if run["share"] == share and run["metric"]]
+        own = [run for run in runs if run["share"] == share and _value(run) is not None]
         axes.scatter(
             [run["learning_rate"] for run in own],
-            [run["metrics"][run["metric"]] for run in own],
+            [_value(run) for run in own],
             s=160 / share + 20,
             alpha=0.7,
             label=f"1/{share} of the length",
@@ -199,7 +205,6 @@ def _write_recipe(path: str, config: XLNetConfig, run: Run) -> None:
         "training": config.training.as_dict(),
         "task": {k: list(v) if isinstance(v, tuple) else v for k, v in task.items()},
     }
-    value = run["metrics"][run["metric"]]
     lines = [
         f"# The best settings of a search (xlnet finetune --search) for {config.task.name}.",
         "#",
@@ -207,7 +212,7 @@ def _write_recipe(path: str, config: XLNetConfig, run: Run) -> None:
         "#     --train=FILE --dev=FILE --output=DIR",
         "#",
         f"# Cost: {max(1, round(run['seconds'] / 60))} minutes where the search ran.",
-        f"# Result on the dev set of the search: {run['metric']} {value:.4f}.",
+        f"# Result on the dev set of the search: {run['metric']} {metric_text(_value(run))}.",
         "",
         yaml.safe_dump(tree, sort_keys=False),
     ]

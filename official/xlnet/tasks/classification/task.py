@@ -27,7 +27,7 @@ from official.xlnet.tasks.labels import (
     target_of,
 )
 from official.xlnet.tasks.reports import calibration_error, class_details, draw_confusion
-from official.xlnet.tasks.task import Prediction, one_hot, register_task
+from official.xlnet.tasks.task import ERRORS, Prediction, one_hot, register_task
 from official.xlnet.tasks.text_task import TextTask
 
 _SEQUENCE = "XLNetForSequenceClassification"  # HF's class.
@@ -85,9 +85,7 @@ class Classification(TextTask):
         labels = list(self.labels)
         results = {
             "accuracy": float(metrics.accuracy_score(true, predicted)),
-            "macro_f1": float(
-                metrics.f1_score(true, predicted, labels=labels, average="macro", zero_division=0)
-            ),
+            "macro_f1": float(metrics.f1_score(true, predicted, average="macro", zero_division=0)),
             "matthews": float(metrics.matthews_corrcoef(true, predicted)),
         }
         if len(labels) == 2:
@@ -110,6 +108,7 @@ class Classification(TextTask):
             "confusion_matrix": {"true_by_predicted": matrix.tolist(), "labels": labels},
             "calibration_error": calibration_error(confidence, is_right),
             **({"f1_is_of": labels[1]} if len(labels) == 2 else {}),
+            "macro_f1_is_over": f"{len({*true, *predicted})} of {len(labels)} classes",
         }
 
     def draw(self, axes, examples, predictions):
@@ -230,7 +229,7 @@ class Regression(TextTask):
     """Regression: predicts one number, evaluated by correlation."""
 
     metric = "pearson"
-    metrics = ("pearson", "spearman", "mean_squared_error")
+    metrics = ("pearson", "spearman", "r2", *ERRORS[1:])
     typical = tuple(
         TextExample(f"{what} {word}", (f"{what} is {word} .",), float(number))
         for what in ("The food", "The room", "The staff")
@@ -259,10 +258,14 @@ class Regression(TextTask):
         true = np.array([float(example.label) for example in examples])
         predicted = np.array([prediction["score"] for prediction in predictions])
         varied = np.ptp(true) > 0 and np.ptp(predicted) > 0
+        squared_error, variance = float(np.mean(np.square(true - predicted))), float(np.var(true))
         return {
-            "pearson": float(stats.pearsonr(true, predicted)[0]) if varied else 0.0,
-            "spearman": float(stats.spearmanr(true, predicted)[0]) if varied else 0.0,
-            "mean_squared_error": float(np.mean(np.square(true - predicted))),
+            "pearson": float(stats.pearsonr(true, predicted)[0]) if varied else None,
+            "spearman": float(stats.spearmanr(true, predicted)[0]) if varied else None,
+            "r2": 1 - squared_error / variance if variance else None,
+            "mean_squared_error": squared_error,
+            "root_mean_squared_error": float(np.sqrt(squared_error)),
+            "mean_absolute_error": float(np.mean(np.abs(true - predicted))),
         }
 
     def draw(self, axes, examples, predictions):

@@ -135,7 +135,7 @@ class MultiTask(Task):
 
         `mean` is over the main metric of each data set.
         """
-        metrics: dict[str, float] = {}
+        metrics: dict[str, float | None] = {}
         main = []
         for name, part in self.parts.items():
             own = [k for k, example in enumerate(examples) if example.subtask == name]
@@ -146,7 +146,9 @@ class MultiTask(Task):
         keys = [f"{name}/loss" for name in self.config.task.rankings]
         if len(main) == len(keys) and metrics.keys() >= set(keys):  # Nothing but rankings.
             metrics["loss"] = float(np.mean([metrics[key] for key in keys]))
-        return {"mean": float(np.mean(main)), **metrics}
+        known = [value for value in main if value is not None]
+        mean = float(np.mean(known)) if len(known) == len(main) else None
+        return {"mean": mean, **metrics}
 
     def _part(self, example: TextExample) -> Task:
         require_data(
