@@ -14,6 +14,7 @@ import builtins
 import contextlib
 import contextvars
 import errno
+import functools
 import glob as local_glob
 import io
 import os
@@ -143,7 +144,10 @@ def size(path: str) -> int:
     Raises:
       FileNotFoundError: there is no file.
     """
-    return os.path.getsize(path) if not is_remote(path) else _info(path)["size"]
+    if not is_remote(path):
+        return os.path.getsize(path)
+    with open(path, "rb") as file:
+        return file.seek(0, os.SEEK_END)
 
 
 def version(path: str) -> int | str:
@@ -282,11 +286,30 @@ def _open_remote(url: str) -> Any:
             end = min(end, self.size)
             data = _call(url, lambda system, name: system.cat_file(name, start=start, end=end))
             if len(data) != end - start:
-                raise OSError(f"{url}: expected {self.size} bytes, got fewer: it was changed")
+                raise OSError(f"{url}: expected bytes {start} to {end}, got {len(data)} bytes")
             return data
 
     size, system = _info(url)["size"], _system(url)
+    if size != 0 and url.startswith(("http://", "https://")) and not _call(url, _sends_parts):
+        return _call(url, lambda system, name: _web_cache().open(name))
     return RemoteFile(system, system._strip_protocol(url), size=size, cache_type="none")
+
+
+def _sends_parts(system: fsspec.AbstractFileSystem, url: str) -> bool:
+    import http
+    import urllib.request
+
+    request = urllib.request.Request(url, headers={"Range": "bytes=0-0"})
+    with urllib.request.urlopen(request, timeout=_LONGEST_PAUSE_SECONDS) as answer:
+        return answer.status == http.HTTPStatus.PARTIAL_CONTENT
+
+
+@functools.cache
+def _web_cache() -> fsspec.AbstractFileSystem:
+    """Files of web servers that send them only as a whole, each once, until the process ends."""
+    import fsspec
+
+    return fsspec.filesystem("simplecache", target_protocol="http")
 
 
 @contextlib.contextmanager

@@ -4,11 +4,16 @@ And the mirror of an output directory: what of it is in a bucket, and in which o
 """
 
 import collections
+import contextlib
 import glob
+import http.server
 import os
 import pathlib
+import random
+import re
 import subprocess
 import sys
+import threading
 import time
 
 import fsspec
@@ -141,6 +146,54 @@ def test_credentials_that_are_refused_end_at_once(impatient, text):
     with pytest.raises(OSError, match=rf"could not be reached .*{text}"):
         file_system.size(FILE)
     assert FlakyFileSystem.calls == calls + 1
+
+
+@pytest.fixture(params=["whole", "parts", "without a length"])
+def web(request):
+    """A web server with the file `/x`, its content, and the requests it got for parts of it."""
+    content = random.Random(0).randbytes(3_000_001)
+
+    class Handler(http.server.BaseHTTPRequestHandler):
+        def do_HEAD(self):
+            found = re.fullmatch(r"bytes=(\d+)-(\d+)", self.headers.get("Range", ""))
+            start, end = map(int, found.groups() if found else (0, len(content)))
+            is_part = bool(found) and request.param == "parts"
+            body = content[start : end + 1] if is_part else content
+            requests.append((self.command, found and found[0]))
+            self.send_response(404 if self.path != "/x" else 206 if is_part else 200)
+            if request.param != "without a length":
+                self.send_header("Content-Length", str(len(body)))
+            self.end_headers()
+            if self.command == "GET":
+                with contextlib.suppress(ConnectionError):  # The client needs no more of it.
+                    self.wfile.write(body)
+
+        do_GET = do_HEAD
+
+        def log_message(self, *args):
+            pass
+
+    requests = []
+    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        yield f"http://127.0.0.1:{server.server_port}", content, requests, request.param
+        server.shutdown()
+
+
+def test_a_web_server_with_and_without_parts(web, impatient, tmp_path):
+    root, content, requests, kind = web
+    with file_system.open(f"{root}/x", "rb") as file:
+        assert file.seek(1_000_000) and file.read(1000) == content[1_000_000:1_001_000]
+        file.seek(0)
+        assert file.read() == content
+    assert file_system.size(f"{root}/x") == len(content) and file_system.is_file(f"{root}/x")
+    file_system.download(f"{root}/x", str(tmp_path / "x"))
+    assert (tmp_path / "x").read_bytes() == content
+    if kind != "without a length":  # fsspec looks by such a request whether the file is there.
+        assert requests.count(("GET", None)) == (2 if kind == "whole" else 0)
+    for wrong in (file_system.size, file_system.read_bytes):
+        with pytest.raises(FileNotFoundError):
+            wrong(f"{root}/y")
 
 
 def test_local_paths_import_no_library(tmp_path):
