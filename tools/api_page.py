@@ -45,12 +45,10 @@ SECTIONS = {
         "official.xlnet.tasks.multitask.MultitaskConfig",
         "official.xlnet.tasks.question_answering.AnswerConfig",
         "official.xlnet.tasks.ranking.RankingConfig",
-        "official.xlnet.extensions.settings.NextSentenceConfig",
         "official.xlnet.extensions.settings.ErnieObjectiveConfig",
         "official.xlnet.extensions.settings.BertModelConfig",
         "official.xlnet.extensions.settings.UniversalModelConfig",
         "official.xlnet.extensions.settings.StochasticAnswerConfig",
-        "official.xlnet.extensions.settings.LanguageModelLossConfig",
     ),
     "Errors": (
         "official.xlnet.errors.XLNetError",

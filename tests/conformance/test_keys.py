@@ -112,9 +112,15 @@ def attributes():
     """{attribute: names of what it is read from} in the code outside `configs`."""
     found = collections.defaultdict(set)
     for path in [*ROOT.glob("official/**/*.py"), *ROOT.glob("data_prep/**/*.py")]:
-        for node in ast.walk(ast.parse(path.read_text())) if "configs" not in path.parts else ():
+        if "configs" in path.parts:
+            continue
+        text = path.read_text()
+        for key in re.findall(r'task\.as_dict\(\)\.get\("(\w+)"', text):  # If the task has it.
+            found[key].add("task")
+        for node in ast.walk(ast.parse(text)):
             if isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Load):
-                found[node.attr].add(ast.unparse(node.value).rpartition(".")[2].strip("_"))
+                owner = ast.unparse(node.value).rpartition(".")[2]
+                found[node.attr].add(owner.partition("(")[0].strip("_"))
             if isinstance(node, ast.Assign) and ast.unparse(node.targets[0]) == "settings":
                 for key in getattr(node.value, "values", []):  # Arguments of an optimizer.
                     found[ast.unparse(key).strip("'")].add("settings")

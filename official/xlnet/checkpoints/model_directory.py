@@ -323,9 +323,11 @@ def check_same(
     Raises:
       ConfigError: the values of a key differ; the message names the first such key.
     """
+    was, now = (getattr(config, section).as_dict() for config in (saved, given))
     for key in keys:
-        was = getattr(getattr(saved, section), key)
-        now = getattr(getattr(given, section), key)
         require_config(
-            was == now, f"{section}.{key}", f"{was!r}, as in the model in {source}", repr(now)
+            was[key] == now.get(key),
+            f"{section}.{key}",
+            f"{was[key]!r}, as in the model in {source}",
+            repr(now.get(key)),
         )

@@ -1,4 +1,4 @@
-"""Sections of the configuration: dataclasses of plain values, to which extensions add keys."""
+"""Sections of the configuration: dataclasses of plain values, with keys that others register."""
 
 from __future__ import annotations
 
@@ -6,49 +6,80 @@ import contextlib
 import dataclasses
 import functools
 import inspect
+import itertools
 import typing
 from collections.abc import Callable, Collection, Mapping, Sequence
-from typing import Any, ClassVar
+from typing import Any, ClassVar, TypeVar
 
 from official.xlnet.configs.registry import SETTINGS
 from official.xlnet.configs.validation import FINITE, require
 from official.xlnet.errors import ConfigError, did_you_mean, require_config
 from official.xlnet.files.schema import conform, plain, shown, without_rules
 
+S = TypeVar("S", bound="Section")
+
 
 @dataclasses.dataclass
 class Section:
-    """A section of the configuration, to which extensions add keys (`register_settings`).
+    """A section of the configuration: its own keys, and those of others (`register_settings`).
 
-    A section that is created with a name of an extension, or with one of its keys, has the class of
-    the extension, too: its keys and its checks.
+    The value of one key, the chooser, registers the class of a section, whose keys are attributes.
+    The keys of other classes are in `others`; `settings` returns the section as such a class has
+    it.
+
+    Attributes:
+      others: {key of another class: its value}; without those that have their default.
 
     Example:
-      >>> type(ModelConfig(network="bert")).mro()[:2]
-      [<class '….BertModelConfig'>, <class '….ModelConfig'>]
+      >>> type(ModelConfig(network="bert")), ModelConfig().settings(BertModelConfig).max_positions
+      (<class '….BertModelConfig'>, 512)
     """
 
     section: ClassVar[str]
+    chooser: ClassVar[str] = ""
     # {key: (another key, values of that one with which nothing reads the first)}
     unread_with: ClassVar[Mapping[str, tuple[str, tuple[str, ...]]]] = {}
 
+    others: dict[str, Any] = dataclasses.field(default_factory=dict, kw_only=True)
+
     def __new__(cls, **values: Any) -> Section:
-        """Creates a section of the class that its values choose."""
-        return object.__new__(cls._class_with(values))
+        """Creates a section of the class that its chooser registers, if it is a subclass."""
+        kind = SETTINGS.get(f"{cls.section}.{cls.chooser}={values.get(cls.chooser)}", cls)
+        return object.__new__(kind if issubclass(kind, cls) else cls)
 
     @classmethod
-    def _class_with(cls, values: Mapping[str, Any]) -> Any:
-        kind: Any = cls
-        for key, value in values.items():
-            names = value if isinstance(value, tuple) else (value,)
-            own = () if key in cls.__dataclass_fields__ else (key,)
-            for what in (*own, *(f"{key}={name}" for name in names)):
-                kind = _joined(cls.settings_with(what), kind)
-        return kind
+    def own_keys(cls) -> list[str]:
+        """Returns the keys that are attributes."""
+        return [field.name for field in dataclasses.fields(cls) if field.name != "others"]
+
+    def settings(self, kind: type[S]) -> S:
+        """Returns the section as another class of it has it: with its keys, and to be read only.
+
+        Args:
+          kind: a class of this section, see `register_settings`.
+        """
+        if isinstance(self, kind):
+            return self
+        found = object.__new__(kind)
+        defaults = {key: getattr(kind, key) for key in kind.own_keys()}
+        others = {key: value for key, value in self.others.items() if key in defaults}
+        vars(found).update(defaults | vars(self) | others | {"is_view": True})
+        return found
+
+    def views(self) -> list[Any]:
+        """Returns the section, also as each other class has it that a value or key chooses."""
+        choosers = {what.partition("=")[0] for what in SETTINGS if "=" in what}
+        chosen = [f"{self.section}.{key}" for key in self.others]
+        for key in self.own_keys():
+            where, value = f"{self.section}.{key}", getattr(self, key)
+            if where in choosers:
+                chosen += [f"{where}={x}" for x in (value if isinstance(value, tuple) else [value])]
+        kinds = dict.fromkeys(SETTINGS.get(what, type(self)) for what in chosen)
+        return [self, *(self.settings(kind) for kind in kinds if not isinstance(self, kind))]
 
     def check(self) -> None:
         """Raises `ConfigError` if a value is out of range or values are incompatible."""
-        self.check_ranges(*self.as_dict())
+        self.check_ranges(*self.own_keys())
 
     def check_ranges(self, *keys: str) -> None:
         """Raises `ConfigError` if a value is out of range; the default of a key never is."""
@@ -70,10 +101,11 @@ class Section:
         Args:
           keys: the keys that were given.
         """
-        for part in type(self).__mro__:
-            for key, (other, values) in vars(part).get("unread_with", {}).items():
-                value, default = getattr(self, key), getattr(type(self), key)
-                choice = getattr(self, other)
+        for view in self.views():
+            tables = [vars(part).get("unread_with", {}) for part in type(view).__mro__]
+            for key, (other, values) in itertools.chain(*map(dict.items, tables)):
+                value, default = getattr(view, key), getattr(type(view), key)
+                choice = getattr(view, other)
                 require(
                     key not in keys or value == default or choice not in values,
                     f"{self.section}.{key}",
@@ -91,12 +123,7 @@ class Section:
     def known_keys(self) -> list[str]:
         """Returns the names of all keys, those that extensions and tasks add included."""
         added = [name.removeprefix(f"{self.section}.") for name in SETTINGS]
-        return list(dict.fromkeys([*self.as_dict(), *filter(str.isidentifier, added)]))
-
-    @classmethod
-    def settings_with(cls, key: str) -> Any:
-        """Returns the class of this section with a key of an extension; None for other keys."""
-        return SETTINGS.get(f"{cls.section}.{key}")
+        return list(dict.fromkeys([*self.own_keys(), *filter(str.isidentifier, added)]))
 
     def updated(self, values: Mapping[str, Any], source: str) -> Any:
         """Returns a section with other values, of the class that they choose.
@@ -108,52 +135,38 @@ class Section:
         Raises:
           ConfigError: a key is unknown or a value has the wrong type.
         """
-        section = self._plain()
-        kept = {field.name for field in dataclasses.fields(section)}
-        found = {
-            key: value
-            for key, value in self.as_dict().items()
-            if key in kept or value != getattr(type(self), key)
-        }
-        for key, value in values.items():
+        plain: Any = next(part for part in reversed(type(self).__mro__) if "section" in vars(part))
+        found, owners = self.as_dict(), dict[str, Any]()
+        for key, value in (found | dict(values)).items():
             where = f"{self.section}.{key}"
-            owner = section if key in kept else self.settings_with(key)
-            if owner is None:
+            owners[key] = plain if key in plain.own_keys() else SETTINGS.get(where)
+            if owners[key] is None:
                 raise ConfigError(f"{source}unknown key {where!r}{nearest(key, self.known_keys())}")
-            value = _decoded(value, _kinds(owner)[key][0], f"{source}{where}")
-            if owner is section or value != getattr(owner, key) or key in found:
-                found[key] = value  # Old files have the keys of all extensions.
-        return section(**found)
+            found[key] = _decoded(value, _kinds(owners[key])[key][0], f"{source}{where}")
+        kind = SETTINGS.get(f"{self.section}.{self.chooser}={found.get(self.chooser)}", plain)
+        own = {key: found.pop(key) for key in kind.own_keys() if key in found}
+        # Old files have the keys of all classes.
+        others = {key: value for key, value in found.items() if value != getattr(owners[key], key)}
+        return kind(**own, others=others)
 
     def as_dict(self) -> dict[str, Any]:
-        """Returns {key: value}."""
-        return {field.name: getattr(self, field.name) for field in dataclasses.fields(self)}
-
-    def __reduce__(self) -> tuple:
-        # A class that joins extensions has no name.
-        return functools.partial(self._plain(), **self.as_dict()), ()
-
-    @classmethod
-    def _plain(cls) -> Any:
-        """The class without extensions."""
-        return next(part for part in reversed(cls.__mro__) if "section" in vars(part))
-
-    def __getattr__(self, key: str) -> Any:
-        if settings := self.settings_with(key):  # The default of a key of an extension.
-            return getattr(settings, key)
-        raise AttributeError(f"{self.section}: no key {key!r}")
+        """Returns {key: value}, with the keys of all classes that a value or key chooses."""
+        return {key: getattr(view, key) for view in self.views() for key in view.own_keys()}
 
     def __setattr__(self, key: str, value: Any) -> None:
-        own: Any = type(self)
+        where, kind = f"{self.section}.{key}", typing.cast(Any, type(self))
         if key not in self.__dataclass_fields__ and key not in self.known_keys():
             known = did_you_mean(key, self.known_keys())
             raise AttributeError(f"{self.section}: unknown key {key!r}{known}")
-        if key not in self.__dataclass_fields__ or self._class_with({key: value}) is not own:
+        is_of_other = key == self.chooser and SETTINGS.get(f"{where}={value}", kind) is not kind
+        is_of_other |= key not in self.__dataclass_fields__ or "is_view" in vars(self)
+        if is_of_other:
             raise AttributeError(
-                f"{self.section}.{key}: a value of another task or extension is set by "
-                f"config.set('{self.section}.{key}={value}')"
+                f"{where}: a value of another task or extension is set by "
+                f"config.set('{where}={value}')"
             )
-        value = _decoded(value, _kinds(own)[key][0], f"{self.section}.{key}")
+        if key != "others":
+            value = _decoded(value, _kinds(kind)[key][0], where)
         object.__setattr__(self, key, value)
 
 
@@ -165,8 +178,10 @@ def register_settings(
     It takes a subclass of the section's class, e.g. `ModelConfig`, whose annotated attributes are
     the keys with their defaults; it becomes a dataclass. The range of a key stands in its type, as
     a `Range` or `OneOf`; without, any finite number and any text that is not empty are allowed.
-    Methods of the section that it overrides, such as `check` and `num_parameters`, apply once one
-    of its names is chosen or one of its keys is set.
+    `check` and `check_with` of the section apply once one of its names is chosen or one of its keys
+    is set. With a name of `model.network`, `objective.kind`, `training.optimizer` or `task.name`
+    the section has this class: other methods apply, too, and its keys are attributes. Else
+    `section.settings(…)` reads them.
 
     Args:
       section: name of the section, e.g. `model`.
@@ -206,16 +221,6 @@ def _check_keys(settings: Any, choices: Collection[str]) -> None:
     expected = "a range in the type of its key, e.g. size: Annotated[int, Range(1, 9)] = 3"
     has_table = "allowed" in vars(settings)
     require_config(not has_table, settings.__qualname__, expected, "a table `allowed`")
-
-
-@functools.cache
-def _joined(settings: Any, section: Any) -> Any:
-    """The class of a section with the keys and methods of another class of it, too."""
-    if settings is None or issubclass(section, settings):
-        return section
-    if issubclass(settings, section):
-        return settings
-    return dataclasses.dataclass(type(section.__name__, (settings, section), {}))
 
 
 @functools.cache

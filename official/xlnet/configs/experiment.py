@@ -241,9 +241,9 @@ class XLNetConfig:
     def check(self) -> None:
         """Raises `ConfigError` if a value is out of range or values are incompatible."""
         for field in dataclasses.fields(self):
-            section = getattr(self, field.name)
-            section.check()
-            section.check_with(self)
+            for view in getattr(self, field.name).views():
+                view.check()
+                view.check_with(self)
         require(
             self.task.long_texts != "memory" or self.model.mem_len > 0,
             "model.mem_len",

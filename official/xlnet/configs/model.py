@@ -8,7 +8,7 @@ from typing import Annotated
 from absl import logging
 
 from official.xlnet.configs.base import Section
-from official.xlnet.configs.registry import ATTENTION_INITS, DEPTHS, NETWORKS
+from official.xlnet.configs.registry import ATTENTION_INITS, DEPTHS, NETWORKS, SETTINGS
 from official.xlnet.configs.validation import (
     COUNT,
     COUNT_OR_NONE,
@@ -58,6 +58,7 @@ class ModelConfig(Section):
     """
 
     section = "model"
+    chooser = "network"
 
     network: Annotated[str, NETWORKS] = "xlnet"
     vocab_size: Annotated[int, COUNT_OR_NONE] = 0
@@ -156,7 +157,8 @@ class ModelConfig(Section):
         block = 5 * width**2 + 2 * width * inner + inner + width + 2 * width + 4 * width
         if self.untie_r:
             block, biases = block + biases, 0
-        return self.num_embeddings * width + width + self.depth_parameters(block) + biases
+        depth = self.settings(SETTINGS.get(f"model.depth={self.depth}", ModelConfig))
+        return self.num_embeddings * width + width + depth.depth_parameters(block) + biases
 
     def depth_parameters(self, block: int) -> int:
         """Number of parameters of all layers.

@@ -44,6 +44,8 @@ class ObjectiveConfig(Section):
       random_share: for `denoising`, probability that a target is replaced by a random token.
       input_format: `pairs` (the reuse part, A and B), or the name of an extension, for `denoising`:
         `full_sentences` or `doc_sentences`, as in RoBERTa.
+      next_sentence: whether CLS predicts whether B follows A: short for
+        `auxiliary: [next_sentence]`.
       auxiliary: objectives that are learned besides `kind`, by name, in the order of their stages;
         see `official.xlnet.modeling.objectives.auxiliary`.
       auxiliary_steps: for each of them, number of steps before it begins; empty: all from the
@@ -52,6 +54,7 @@ class ObjectiveConfig(Section):
     """
 
     section = "objective"
+    chooser = "kind"
     unread_with = {
         "mask_share": ("kind", ("permutation", "causal", "absorbing_diffusion")),
         "random_share": ("kind", ("permutation", "causal", "absorbing_diffusion")),
@@ -62,6 +65,7 @@ class ObjectiveConfig(Section):
     mask_share: Annotated[float, SHARE] = 0.8
     random_share: Annotated[float, SHARE] = 0.1
     input_format: Annotated[str, INPUT_FORMATS] = "pairs"
+    next_sentence: bool = False
     auxiliary: tuple[str, ...] = ()
     auxiliary_steps: tuple[str, ...] = ()
     auxiliary_weights: tuple[str, ...] = ()
@@ -80,7 +84,8 @@ class ObjectiveConfig(Section):
             "an ascending order, as a stage keeps the objectives of the earlier ones",
             steps,
         )
-        return [Stage(*stage) for stage in zip(self.auxiliary, steps, weights, strict=True)]
+        first = [Stage("next_sentence", 0, 1.0)] if self.next_sentence else []
+        return first + [Stage(*stage) for stage in zip(self.auxiliary, steps, weights, strict=True)]
 
     def _numbers(self, key: str, kind: Callable, allowed: Range, default: float) -> list:
         """The numbers of a key, one for each auxiliary objective."""
@@ -108,6 +113,9 @@ class ObjectiveConfig(Section):
         require(
             len(set(names)) == len(names), "objective.auxiliary", "different names", tuple(names)
         )
+        expected = "one that reads B, with next_sentence"
+        is_read = self.kind != "causal" or "next_sentence" not in names
+        require(is_read, "objective.kind", expected, self.kind)
 
     def check_with(self, config: Any) -> None:
         """Raises `ConfigError` if a model is to be pre-trained with an unknown objective.

@@ -13,6 +13,7 @@ from official.xlnet.configs.validation import (
     COUNT_OR_NONE,
     NOT_NEGATIVE,
     require,
+    require_one_of,
 )
 from official.xlnet.errors import ArgumentTypeError, ConfigError, DataError, require_data
 from official.xlnet.files.schema import OneOf
@@ -42,6 +43,8 @@ class TaskConfig(Section):
       metric: metric that selects the best checkpoint; empty: the task's default metric.
       patience: number of evaluations without improvement before early stopping; 0 disables it.
       epochs: number of epochs; 0: train for `training.num_steps` steps.
+      lm_weight: weight λ of the auxiliary language-model loss of GPT: loss of the task plus λ
+        times the language-model loss of the text from left to right; 0: none.
       freeze_encoder: whether the encoder is frozen and only the head is trained.
       long_texts: handling of texts longer than `max_length`: `truncate`, `windows` (overlapping
         windows whose logits are pooled) or `memory` (segments with recurrent memory).
@@ -53,6 +56,7 @@ class TaskConfig(Section):
     """
 
     section = "task"
+    chooser = "name"
 
     name: Annotated[str, TASKS] = ""
     labels: tuple[str, ...] = ()
@@ -68,6 +72,7 @@ class TaskConfig(Section):
     metric: str = ""
     patience: Annotated[int, COUNT_OR_NONE] = 0
     epochs: Annotated[float, NOT_NEGATIVE] = 0.0
+    lm_weight: Annotated[float, NOT_NEGATIVE] = 0.0
     freeze_encoder: bool = False
     long_texts: Annotated[str, OneOf(("truncate", "windows", "memory"))] = "truncate"
     window_stride: Annotated[int, COUNT] = 64
@@ -94,13 +99,22 @@ class TaskConfig(Section):
             "every label once",
             self.labels,
         )
-        for field in dataclasses.fields(self):
-            owners = self.tasks_with(field.name)
-            is_other = bool(self.name and owners) and self.name not in owners
-            if is_other and getattr(self, field.name) != field.default:
+        for key in self.others:
+            owners = self.tasks_with(key)
+            if self.name and owners and self.name not in owners:
                 raise ConfigError(
-                    f"task.{field.name}: a key of {', '.join(owners)}; task.name is {self.name}"
+                    f"task.{key}: a key of {', '.join(owners)}; task.name is {self.name}"
                 )
+
+    def check_with(self, config: Any) -> None:
+        """Raises `ConfigError` if the language model of `lm_weight` cannot be trained."""
+        for key, value, words in (
+            ("model.network", config.model.network, ("xlnet",)),
+            ("objective.kind", config.objective.kind, ("permutation", "causal")),
+        ):
+            if self.lm_weight:
+                where = f"{key} of a model that is fine-tuned with task.lm_weight"
+                require_one_of(where, value, words)
 
     def tasks_with(self, key: str) -> list[str]:
         """Returns the tasks that a key is for: those with its class, or with that it extends.
@@ -122,13 +136,11 @@ class TaskConfig(Section):
 
     def target(self) -> tuple[float, float]:
         """Returns mean and scale of the labels of a regression; 0 and 1 if they are unscaled."""
-        if not self.target_means:
-            return 0.0, 1.0
-        return self.target_means[0], self.target_scales[0]
+        return 0.0, 1.0
 
     def auxiliary_losses(self) -> dict[str, float]:
         """Returns the weight of each loss beside the head's, by its name in `TASK_LOSSES`."""
-        return {}
+        return {"language_model": self.lm_weight} if self.lm_weight else {}
 
     def orders(self, num_texts: int) -> list[list[int]]:
         """Returns the orders in which the texts of an input are read, each as one sequence.
@@ -137,6 +149,10 @@ class TaskConfig(Section):
           num_texts: number of texts.
         """
         return [list(range(num_texts))]
+
+    def columns_of_parts(self) -> dict[str, tuple[str, ...]]:
+        """Returns {name of a subtask, or "" for a task without them: its text columns}."""
+        return {"": self.text_columns}
 
     def named(self, row: Any, with_labels: bool, where: str) -> dict[str, Any]:
         """Returns the values of a row of Python that has no names, by their columns.
@@ -175,9 +191,6 @@ class TaskConfig(Section):
     def _numbered(number: int) -> tuple[str, ...]:
         """Names of texts without names."""
         return tuple(f"text{n}" for n in range(1, number + 1)) if number > 1 else ("text",)
-
-    def check_examples(self, examples: Sequence[Any]) -> None:
-        """Raises `DataError` if training examples do not suit the settings."""
 
     def files(self, source: Any) -> Iterator[tuple[str, Any, TaskConfig]]:
         """Yields (name of the subtask or "", path or rows, settings) of each part of a source.

@@ -81,6 +81,7 @@ class TrainingConfig(Section):
     """
 
     section = "training"
+    chooser = "optimizer"
     unread_with = {
         "muon_scale": ("optimizer", ("adamw", "lamb")),
         "decay_power": ("schedule", ("cosine", "constant_with_cooldown")),

@@ -14,6 +14,7 @@ from official.nlp.modeling.networks.bert_encoder import BertEncoderV2
 from official.xlnet.configs.experiment import XLNetConfig
 from official.xlnet.configs.model import ModelConfig
 from official.xlnet.errors import require_data
+from official.xlnet.extensions.settings import BertModelConfig
 from official.xlnet.modeling.kernels.product_type import require_float32_products
 from official.xlnet.modeling.layers.feed_forward import ACTIVATIONS
 from official.xlnet.modeling.layers.lm_head import LMHead
@@ -127,12 +128,13 @@ class BertEncoder(BertEncoderV2, Encoder):
       TensorShape([2, 3, 768])
     """
 
+    model: BertModelConfig
     lm_head_class: type[LMHead] = MaskedLMHead
     norm_first = False  # Whether layer normalization comes before each part of a block.
 
     def __init__(self, config: XLNetConfig | dict[str, Any], **kwargs):
         config = XLNetConfig.of(config)
-        model = config.model
+        model = config.model.settings(BertModelConfig)
         model.check()
         with global_policy(kwargs.get("dtype")):
             super().__init__(

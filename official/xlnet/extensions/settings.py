@@ -7,18 +7,14 @@ from typing import Annotated
 from official.xlnet.configs.base import register_settings
 from official.xlnet.configs.experiment import XLNetConfig
 from official.xlnet.configs.model import ModelConfig
-from official.xlnet.configs.objective import ObjectiveConfig, Stage
-from official.xlnet.configs.task import TaskConfig
+from official.xlnet.configs.objective import ObjectiveConfig
 from official.xlnet.configs.validation import (
     COUNT,
-    NOT_NEGATIVE,
     RATE,
     Range,
     require,
-    require_one_of,
 )
-from official.xlnet.errors import require_data, require_extra
-from official.xlnet.tasks.classification import ClassificationConfig
+from official.xlnet.errors import require_extra
 from official.xlnet.tasks.settings import AnswerModuleConfig
 
 _NETWORKS = ("bert", "gpt", "gpt2")
@@ -49,7 +45,7 @@ class BertModelConfig(ModelConfig):
 
     @property
     def longest_input(self) -> int | None:
-        return self.max_positions if self._is_chosen else super().longest_input
+        return self.max_positions
 
     @property
     def num_parameters(self) -> int:
@@ -57,8 +53,6 @@ class BertModelConfig(ModelConfig):
 
         In `bert` also the embeddings of segments and a layer norm; in `gpt2` a layer norm.
         """
-        if not self._is_chosen:
-            return super().num_parameters
         width, inner = self.d_model, self.d_inner
         rows = self.num_embeddings + self.max_positions
         rows += {"bert": self.num_segments + 2, "gpt": 0, "gpt2": 2}[self.network]
@@ -132,33 +126,7 @@ class UniversalModelConfig(ModelConfig):
 
     def depth_parameters(self, block: int) -> int:
         """As in `ModelConfig`, of one block, and D + 1 of halting."""
-        sizes = {"shared": block, "adaptive": block + self.d_model + 1}
-        return sizes.get(self.depth) or super().depth_parameters(block)
-
-
-@register_settings("objective", auxiliary=("next_sentence",))
-class NextSentenceConfig(ObjectiveConfig):
-    """`auxiliary` may name `next_sentence`.
-
-    Attributes:
-      next_sentence: whether CLS predicts whether B follows A: short for
-        `auxiliary: [next_sentence]`.
-    """
-
-    next_sentence: bool = False
-
-    def stages(self) -> list[Stage]:
-        first = [Stage("next_sentence", 0, 1.0)] if self.next_sentence else []
-        return [*first, *super().stages()]
-
-    def check(self) -> None:
-        super().check()
-        require(
-            self.kind != "causal" or "next_sentence" not in [stage.name for stage in self.stages()],
-            "objective.kind",
-            "one that reads B, with next_sentence",
-            self.kind,
-        )
+        return block + (self.d_model + 1 if self.depth == "adaptive" else 0)
 
 
 @register_settings("objective", auxiliary=("capitalization", "token_document"))
@@ -217,69 +185,12 @@ class StochasticAnswerConfig(AnswerModuleConfig):
     answer_steps: Annotated[int, Range(1, 100)] = 5
     answer_dropout: Annotated[float, RATE] = 0.1
 
-    def check_examples(self, examples):
-        super().check_examples(examples)
-        found = {len(example.texts) for example in examples}
-        require_data(
-            self.answer_module != "san" or found == {2},
-            "training data",
-            "two texts in each example, which task.answer_module=san compares",
-            ", ".join(map(str, sorted(found))),
-        )
-
-
-@register_settings("task")
-class LanguageModelLossConfig(TaskConfig):
-    """A language model may be trained beside a task.
-
-    Attributes:
-      lm_weight: weight λ of the auxiliary language-model loss of GPT: loss of the task plus λ
-        times the language-model loss of the text from left to right; 0: none.
-    """
-
-    lm_weight: Annotated[float, NOT_NEGATIVE] = 0.0
-
-    def auxiliary_losses(self) -> dict[str, float]:
-        own = {"language_model": self.lm_weight} if self.lm_weight else {}
-        return super().auxiliary_losses() | own
-
-    def check_with(self, config: XLNetConfig) -> None:
-        super().check_with(config)
-        if self.lm_weight:
-            key = "model.network of a model that is fine-tuned with task.lm_weight"
-            require_one_of(key, config.model.network, ("xlnet",))
-            key = "objective.kind of a model that is fine-tuned with task.lm_weight"
-            require_one_of(key, config.objective.kind, ("permutation", "causal"))
-
-
-@register_settings("task")
-class BothOrdersConfig(ClassificationConfig):
-    """A pair of texts may be read in both orders.
-
-    Attributes:
-      both_orders: whether texts A and B are read as `A | B` and as `B | A`, as in GPT's similarity
-        tasks: logits = W · (summary(A | B) + summary(B | A)) / 2 + b.
-    """
-
-    both_orders: bool = False
-
-    def orders(self, num_texts):
-        (order,) = super().orders(num_texts)
-        return [order, order[::-1]] if self.both_orders else [order]
-
     def check(self) -> None:
         super().check()
-        needed = {"long_texts": "truncate", "pooling": "mean", "answer_module": "summary"}
-        for key, expected in needed.items() if self.both_orders else ():
-            got = getattr(self, key)
-            require(got == expected, f"task.{key}", f"{expected} with task.both_orders", got)
-
-    def check_examples(self, examples):
-        super().check_examples(examples)
-        found = {len(example.texts) for example in examples}
-        require_data(
-            not self.both_orders or found == {2},
-            "training data",
-            "two texts in each example, which task.both_orders reads in both orders",
-            ", ".join(map(str, sorted(found))),
+        is_pair = len(self.text_columns) in (0, 2) or self.answer_module != "san"
+        require(
+            is_pair or self.name == "multitask",  # Each pair among its data sets is compared.
+            "task.text_columns",
+            "two, which task.answer_module=san compares",
+            self.text_columns,
         )

@@ -6,6 +6,7 @@ import tensorflow as tf
 
 from official.xlnet.configs.registry import ANSWER_MODULES
 from official.xlnet.configs.sections import HeadSections
+from official.xlnet.extensions.settings import StochasticAnswerConfig
 from official.xlnet.modeling.heads.base import MASKED, Head, num_classes
 from official.xlnet.modeling.kernels.stateless_dropout import dropout, fold_in, keep_mask
 from official.xlnet.modeling.layers.losses import label_cross_entropy
@@ -38,6 +39,7 @@ class StochasticAnswerHead(Head):
 
     def __init__(self, config: HeadSections, **kwargs):
         super().__init__(config, **kwargs)
+        self.settings = config.task.settings(StochasticAnswerConfig)
         self.cell = keras.layers.GRUCell(
             config.model.d_model,
             kernel_initializer=normal(config.model.init_std),
@@ -63,7 +65,7 @@ class StochasticAnswerHead(Head):
         score_UX = tf.linalg.matvec(hypothesis_UXD, tf.convert_to_tensor(self.hypothesis_kernel))
         state_UD = _attend(hypothesis_UXD, score_UX, is_hypothesis_UX)
         log_p = []
-        for step in range(self.config.task.answer_steps):
+        for step in range(self.settings.answer_steps):
             key_UD = tf.einsum("ud,ed->ue", state_UD, self.premise_kernel)
             score_UX = tf.einsum("uxe,ue->ux", premise_UXD, key_UD)
             read_UD = _attend(premise_UXD, score_UX, is_premise_UX)
@@ -80,7 +82,7 @@ class StochasticAnswerHead(Head):
         """Log of the mean of the K distributions, or of those that dropout keeps; [U, C]."""
         num_units, num_steps, _ = tf.unstack(tf.shape(log_p_UKC))
         is_kept_UK = tf.fill([num_units, num_steps], True)
-        rate = self.config.task.answer_dropout
+        rate = self.settings.answer_dropout
         if seed is not None and rate:
             shape = [log_p_UKC.shape[0] or num_units, log_p_UKC.shape[1]]
             is_kept_UK = keep_mask(shape, rate, fold_in(seed, _STEPS))
@@ -90,7 +92,7 @@ class StochasticAnswerHead(Head):
         return tf.reduce_logsumexp(log_p_UKC, axis=1) - tf.math.log(count_U1)
 
     def loss(self, outputs, labels):
-        smoothing = self.config.task.label_smoothing
+        smoothing = self.settings.label_smoothing
         return label_cross_entropy(outputs["logits"], labels["label"], smoothing)
 
 

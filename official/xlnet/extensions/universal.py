@@ -8,6 +8,7 @@ import numpy as np
 import tensorflow as tf
 
 from official.xlnet.configs.model import ModelConfig
+from official.xlnet.extensions.settings import UniversalModelConfig
 from official.xlnet.modeling.depth.stacked import (
     DepthOutputs,
     StackedDepth,
@@ -46,7 +47,7 @@ class SharedDepth(StackedDepth):
 
     @classmethod
     def from_model(cls, model: ModelConfig, name: str) -> SharedDepth:
-        return cls(model.step_encoding, name=name)
+        return cls(model.settings(UniversalModelConfig).step_encoding, name=name)
 
     def blocks(self, new_block: Callable[..., keras.layers.Layer], num_layers: int) -> Sequence:
         return [new_block(name="shared_layer")] * num_layers
@@ -118,13 +119,9 @@ class AdaptiveDepth(SharedDepth):
 
     @classmethod
     def from_model(cls, model: ModelConfig, name: str) -> AdaptiveDepth:
-        return cls(
-            model.step_encoding,
-            model.halting_threshold,
-            model.ponder_weight,
-            model.init_std,
-            name=name,
-        )
+        own = model.settings(UniversalModelConfig)
+        sizes = own.halting_threshold, own.ponder_weight, own.init_std
+        return cls(own.step_encoding, *sizes, name=name)
 
     def build(self, input_shape):
         width = [input_shape[-1]]

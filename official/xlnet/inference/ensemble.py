@@ -57,7 +57,7 @@ class Ensemble:
             )
         for model_dir, task in zip(model_dirs, tasks, strict=True):
             for key in ("name", "labels", "subtasks"):
-                expected, found = getattr(tasks[0], key), getattr(task, key)
+                expected, found = tasks[0].as_dict().get(key), task.as_dict().get(key)
                 require_config(
                     found == expected,
                     model_dir,

@@ -139,10 +139,8 @@ def _text_columns(config: XLNetConfig, head: str, chosen: Sequence[str]) -> dict
         "of which is a keyword of Python",
         ", ".join(chosen),
     )
-    task = config.task
-    names = (head == "task" and task.subtasks) or ("",)
-    known = task.text_columns if head == "task" else ()
-    of_each = [task.columns_of(name) if name else known for name in names]
+    by_name = config.task.columns_of_parts() if head == "task" else {"": ()}
+    names, of_each = list(by_name), list(by_name.values())
     if chosen:
         for name, columns in zip(names, of_each, strict=True):
             require_config(

@@ -32,9 +32,13 @@ class LabelConfig(TaskConfig):
     target_means: tuple[float, ...] = ()
     target_scales: tuple[float, ...] = ()
 
+    def target(self) -> tuple[float, float]:
+        values = (*self.target_means[:1], *self.target_scales[:1])
+        return values if len(values) == 2 else super().target()
+
     def check(self) -> None:
         super().check()
-        number = len(self.subtasks) or 1
+        number = len(self.columns_of_parts()) or 1
         require(
             len(self.target_means) in (0, number),
             "task.target_means",

@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import dataclasses
 from collections.abc import Collection, Sequence
+from typing import Any
 
 from absl import logging
 
@@ -24,7 +25,7 @@ def goes_on_with_head(
     """
     reason = take_head(config, given, init_from, examples)
     if reason is None:
-        given |= set(config.task.of_head)
+        given |= {key for view in config.task.views() for key in view.of_head}
         logging.info("the run continues with the head of %s", init_from)
     elif reason:
         logging.warning("the head starts anew: %s", reason)
@@ -48,15 +49,15 @@ def take_head(
     task, saved = config.task, load_config(init_from).task
     if saved.name != task.name:
         return saved.name and f"the head of {init_from} is for the task {saved.name}"
-    of_head = {key: getattr(saved, key) for key in saved.of_head}
-    defaults = {field.name: field.default for field in dataclasses.fields(task)}
-    for key, value in of_head.items():
-        own = getattr(task, key)
-        if own != value and (key in given or own != defaults[key]):
-            return f"task.{key} is {own!r}, and of {init_from} it is {value!r}"
-    merged = dataclasses.replace(task, **of_head)
-    if saved.name == "regression" and not saved.target_means:  # A folder of HF or TF1.
-        merged.target_means, merged.target_scales = (0.0,), (1.0,)
+    head: dict[str, Any] = {}
+    for view in saved.views():
+        for key in view.of_head:
+            own, head[key] = getattr(task.settings(type(view)), key), getattr(view, key)
+            if own != head[key] and (key in given or own != getattr(type(view), key)):
+                return f"task.{key} is {own!r}, and of {init_from} it is {head[key]!r}"
+    if saved.name == "regression" and not head["target_means"]:  # A folder of HF or TF1.
+        head |= {"target_means": (0.0,), "target_scales": (1.0,)}
+    merged = task.updated(head, "")
     try:
         trial = dataclasses.replace(config, task=copy.deepcopy(merged))
         TASKS[task.name].complete(trial, examples)

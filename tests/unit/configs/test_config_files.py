@@ -1,6 +1,9 @@
 """The recipes in configs/ load, say how they are run, and hold the figures they claim."""
 
+import copy
+import dataclasses
 import pathlib
+import pickle
 
 import numpy as np
 import pytest
@@ -8,9 +11,12 @@ import pytest
 from official.xlnet.checkpoints.any_format import load_config
 from official.xlnet.configs.experiment import XLNetConfig
 from official.xlnet.configs.registry import TASKS
+from official.xlnet.configs.task import TaskConfig
 from official.xlnet.data.pretraining_dataset import _check_batch_size
 from official.xlnet.data.schema import SplitManifest
 from official.xlnet.errors import ConfigError
+from official.xlnet.extensions.settings import UniversalModelConfig
+from official.xlnet.tasks.ranking import RankingConfig
 
 DIRECTORY = pathlib.Path(__file__).parents[3] / "configs"
 CONFIGS = sorted(DIRECTORY.glob("*.yaml"))
@@ -130,7 +136,7 @@ def test_a_key_of_another_task_is_left_out_or_says_whose_it_is(name, tmp_path):
     }
     for key, (tasks, _, value) in KEYS_OF_TASKS.items():
         config = XLNetConfig.from_dict({"task": {key: value, "name": name}})
-        assert getattr(config.task, key) == value
+        assert config.task.as_dict()[key] == value
         if name in tasks:
             config.check()
         else:
@@ -185,6 +191,32 @@ def test_a_key_that_nothing_reads_is_refused(setting, unread, read, tmp_path):
 def test_an_attribute_that_would_have_no_effect_is_an_error(section, key, value, message):
     with pytest.raises(AttributeError, match=message):
         setattr(getattr(XLNetConfig(), section), key, value)
+
+
+def test_a_section_has_the_class_that_its_name_registers_and_copies_of_it_too():
+    config = XLNetConfig.from_dict({"task": {"scoring": "summary", "answer_steps": 3}})
+    assert type(config.task) is TaskConfig and set(config.task.others) == {
+        "scoring",
+        "answer_steps",
+    }
+    config.set("task.name=ranking")
+    for task in (config.task, copy.deepcopy(config.task), pickle.loads(pickle.dumps(config.task))):
+        assert type(task) is RankingConfig and task == config.task
+        assert task.scoring == "summary" and task.others == {"answer_steps": 3}
+    other = dataclasses.replace(TaskConfig(max_length=7), name="ranking", scoring="summary")
+    assert type(other) is RankingConfig and (other.max_length, other.scoring) == (7, "summary")
+    with pytest.raises(AttributeError, match=r"config\.set\('task\.name=classification'\)"):
+        dataclasses.replace(other, name="classification")
+
+
+def test_a_section_as_another_class_has_it_is_not_written_to():
+    config = XLNetConfig.from_dict({"model": {"depth": "shared", "ponder_weight": 0.5}})
+    view = config.model.settings(UniversalModelConfig)
+    assert (view.ponder_weight, view.step_encoding, view.depth) == (0.5, True, "shared")
+    assert config.model.as_dict()["step_encoding"] is True  # Of the chosen depth.
+    assert "step_encoding" not in XLNetConfig().model.as_dict()
+    with pytest.raises(AttributeError, match=r"config\.set\('model\.ponder_weight=0\.1'\)"):
+        view.ponder_weight = 0.1
 
 
 @pytest.mark.parametrize("value", ["high", None, [0.1], True])

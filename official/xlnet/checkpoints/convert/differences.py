@@ -19,6 +19,7 @@ _FRONT_MATTER = "---\nlibrary_name: transformers\nlicense:\ntags:\n- xlnet\n---\
 
 def check_convertible(config: XLNetConfig) -> None:
     """Raises `ConfigError` if no other format has the network or the head of a model."""
+    answer_module = config.task.as_dict().get("answer_module", "summary")
     for holds, key, expected, got in (
         (
             config.model.network == "xlnet",
@@ -39,10 +40,10 @@ def check_convertible(config: XLNetConfig) -> None:
             config.task.summary,
         ),
         (
-            config.task.name not in FORMATS.names() or config.task.answer_module == "summary",
+            config.task.name not in FORMATS.names() or answer_module == "summary",
             "task.answer_module",
             "summary, as in every other format",
-            config.task.answer_module,
+            answer_module,
         ),
     ):
         require(holds, key, expected, got)
@@ -97,7 +98,7 @@ def _of_task(config: XLNetConfig, to: str) -> list[str]:
         "hf": "pass texts one at a time, or batches of texts of equal length",
         "tf1": f"it pads every text; set --summary_type={task.summary}",
     }[to]
-    number = len(task.text_columns)
+    number, threshold = len(task.text_columns), task.as_dict().get("null_threshold", 0)
     sentences = {
         f"task.summary={task.summary}: {what} includes padding in {name}, and not here, so logits "
         f"of padded texts differ; {how}": has_summary and what is not None,
@@ -110,7 +111,7 @@ def _of_task(config: XLNetConfig, to: str) -> list[str]:
         ),
         f"task.text_columns: {name} takes at most two texts, this model {number}": number > 2,
         f"task.null_threshold: {name} does not store it; there is no answer if the log odds exceed "
-        f"{task.null_threshold:g}": bool(task.null_threshold),
+        f"{threshold:g}": bool(threshold),
         f"task.truncation_side: {name} truncates texts on the right": (
             is_tf1 and task.truncation_side == "left"
         ),

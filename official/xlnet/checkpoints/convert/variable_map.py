@@ -278,7 +278,7 @@ def _in_units_of_labels(name: str, value: np.ndarray, config: XLNetConfig) -> np
 def _expand(name: Name, config: XLNetConfig) -> list[str]:
     """Names of a row in a format: one, or one per layer."""
     num_layers = config.model.num_layers if "{layer}" in name.name else 1
-    scope = config.task.scope or "task"
+    scope = config.task.as_dict().get("scope") or "task"
     return [name.name.format(layer=layer, scope=scope) for layer in range(num_layers)]
 
 

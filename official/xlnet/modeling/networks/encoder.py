@@ -51,7 +51,8 @@ class Encoder(keras.layers.Layer):
     ):
         config = XLNetConfig.of(config)
         model = config.model
-        model.check()
+        for view in model.views():
+            view.check()
         model.require_size()
         super().__init__(**{"name": f"{model.network}_encoder", **kwargs})
         self.config, self.model = config, model

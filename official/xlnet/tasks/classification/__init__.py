@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Annotated, Any
 
 from official.xlnet.configs.base import register_settings
+from official.xlnet.configs.validation import require
 from official.xlnet.files.schema import OneOf
 from official.xlnet.tasks.settings import AnswerModuleConfig
 
@@ -111,6 +112,8 @@ class ClassificationConfig(AnswerModuleConfig):
 
     Attributes:
       scope: data set name in variable names of the TF1 release, e.g. `mnli`.
+      both_orders: whether texts A and B are read as `A | B` and as `B | A`, as in GPT's similarity
+        tasks: logits = W · (summary(A | B) + summary(B | A)) / 2 + b.
       class_weights: `none`, or `balanced` (loss weights inversely proportional to class counts).
       label_separator: what separates the classes of a `multi_label` row in a table.
     """
@@ -122,5 +125,20 @@ class ClassificationConfig(AnswerModuleConfig):
     has_text_columns = True
 
     scope: str = ""
+    both_orders: bool = False
     class_weights: Annotated[str, OneOf(("none", "balanced"))] = "none"
     label_separator: str = ","
+
+    def orders(self, num_texts):
+        (order,) = super().orders(num_texts)
+        return [order, order[::-1]] if self.both_orders else [order]
+
+    def check(self) -> None:
+        super().check()
+        needed = {"long_texts": "truncate", "pooling": "mean", "answer_module": "summary"}
+        for key, expected in needed.items() if self.both_orders else ():
+            got = getattr(self, key)
+            require(got == expected, f"task.{key}", f"{expected} with task.both_orders", got)
+        expected, columns = "two with task.both_orders", self.text_columns
+        is_pair = len(columns) in (0, 2) or not self.both_orders
+        require(is_pair, "task.text_columns", expected, columns)

@@ -11,6 +11,7 @@ from official.xlnet.modeling.heads.summary_head import SummaryHead
 from official.xlnet.modeling.layers.losses import label_cross_entropy
 from official.xlnet.serving.services.base import register_service, repeated
 from official.xlnet.serving.services.text import TextService
+from official.xlnet.tasks.settings import AnswerModuleConfig, LabelConfig
 
 
 @ANSWER_MODULES.register("summary")
@@ -22,14 +23,14 @@ class ClassificationHead(SummaryHead):
     """
 
     def loss(self, outputs, labels):
-        smoothing = self.config.task.label_smoothing
+        smoothing = self.config.task.settings(LabelConfig).label_smoothing
         return label_cross_entropy(outputs["logits"], labels["label"], smoothing)
 
 
 @register_head("classification")
 def classification_head(config: HeadSections, **kwargs) -> Head:
     """Creates the classification head that `task.answer_module` selects."""
-    return ANSWER_MODULES[config.task.answer_module](config, **kwargs)
+    return ANSWER_MODULES[config.task.settings(AnswerModuleConfig).answer_module](config, **kwargs)
 
 
 @register_head("multi_label")

@@ -28,6 +28,7 @@ from official.xlnet.errors import ArgumentTypeError, DataError, require_data
 from official.xlnet.files.json_files import mended
 from official.xlnet.files.schema import shown
 from official.xlnet.files.text import open_text
+from official.xlnet.tasks.classification import ClassificationConfig
 from official.xlnet.tasks.labels import type_of_labels
 
 # A list of quoted classes or of numbers, as Python and pandas write one into a table.
@@ -156,7 +157,8 @@ def read_label(row: Row, column: str, settings: TaskConfig) -> Label:
             )
         parts = value
         if not isinstance(parts, list):
-            parts = [x for x in str(value).split(settings.label_separator) if x.strip()]
+            separator = settings.settings(ClassificationConfig).label_separator
+            parts = [x for x in str(value).split(separator) if x.strip()]
         names = tuple(class_name(part, column).strip() for part in parts)
         if len(set(names)) < len(names) and set(names) <= _FLAGS:  # Multi-hot.
             raise WrongRowError(

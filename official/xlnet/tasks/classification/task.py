@@ -15,6 +15,7 @@ from official.xlnet.checkpoints.convert.head_format import (
 from official.xlnet.configs.registry import FORMATS
 from official.xlnet.data.examples import TextExample
 from official.xlnet.errors import require_data
+from official.xlnet.tasks.classification import ClassificationConfig
 from official.xlnet.tasks.labels import (
     LEAST_PROBABILITY,
     check_hidden,
@@ -51,13 +52,12 @@ class Classification(TextTask):
         if not config.task.labels:
             check_hidden(labels)
         config.task.labels = complete_labels(config, labels)
-        config.task.check_examples(examples)
 
     def label(self, example):
         return np.int32(label_index(self.labels, example.label, example.id))
 
     def weigh(self, units):
-        if self.config.task.class_weights == "balanced":
+        if self.config.task.settings(ClassificationConfig).class_weights == "balanced":
             classes = np.array([unit.labels["label"] for unit in units])
             counts = np.bincount(classes, minlength=len(self.labels))
             for unit in units:
@@ -141,7 +141,6 @@ class MultiLabel(TextTask):
         if not config.task.labels:
             _check_separated(labels)
         config.task.labels = complete_labels(config, labels)
-        config.task.check_examples(examples)
 
     def label(self, example):
         labels = self.labels
@@ -238,7 +237,6 @@ class Regression(TextTask):
 
     @classmethod
     def complete(cls, config, examples):
-        config.task.check_examples(examples)
         target = target_of([example.label for example in examples], "training data")
         if not config.task.target_means:
             config.task.target_means, config.task.target_scales = (target[0],), (target[1],)

@@ -8,7 +8,7 @@ from official.xlnet.modeling.heads.base import register_head
 from official.xlnet.modeling.heads.summary_head import SequenceScoreHead
 from official.xlnet.serving.services.base import TaskService, register_service
 from official.xlnet.serving.services.input_checks import check
-from official.xlnet.tasks.multiple_choice import INPUTS
+from official.xlnet.tasks.multiple_choice import INPUTS, ChoiceConfig
 from official.xlnet.tasks.multiple_choice.task import with_choices
 from official.xlnet.tokenization.graph.packing import only, pack
 
@@ -49,7 +49,7 @@ class ChoiceService(TaskService):
 
     def __init__(self, model, tokenizer, settings):
         super().__init__(model, tokenizer, settings)
-        self.sequences = self._task.num_choices
+        self.sequences = self._task.settings(ChoiceConfig).num_choices
 
     def from_texts(self, texts):
         most = self.sequences

@@ -15,7 +15,7 @@ from official.xlnet.configs.registry import FORMATS
 from official.xlnet.errors import require_data
 from official.xlnet.tasks.batching import Unit
 from official.xlnet.tasks.labels import combined, rounded, softmax
-from official.xlnet.tasks.multiple_choice import ChoiceExample
+from official.xlnet.tasks.multiple_choice import ChoiceConfig, ChoiceExample
 from official.xlnet.tasks.task import Task, in_groups, register_task
 
 _ENCODING = ("utf-8", "surrogatepass")  # Of any string of Python.
@@ -80,7 +80,7 @@ class MultipleChoice(Task):
         )
 
     def read(self, examples):
-        most = self.config.task.num_choices
+        most = self.config.task.settings(ChoiceConfig).num_choices
         for example in examples:
             require_data(
                 2 <= len(example.choices) <= most,
@@ -105,7 +105,7 @@ class MultipleChoice(Task):
         sequences = iter(self.pack([*columns, self.tokens(filled)]))
         units = []
         for example in examples:
-            missing = self.config.task.num_choices - len(example.choices)
+            missing = self.config.task.settings(ChoiceConfig).num_choices - len(example.choices)
             labels = {} if example.label is None else {"label": np.array(example.label, np.int32)}
             own = [next(sequences) for _ in example.choices]
             units.append([Unit(own + [{}] * missing, labels)])

@@ -61,9 +61,11 @@ class MultitaskConfig(AnswerModuleConfig, CandidatesConfig):
             own |= {"name": "ranking", "scoring": "summary"}
         if not (labels and len(self.columns_of(subtask)) == 2):  # MT-DNN: a pair is compared.
             own["answer_module"] = "summary"
-        apart = {"subtasks", "regressions", "rankings"}
-        shared = {key: value for key, value in self.as_dict().items() if key not in apart}
-        return TaskConfig(**shared | own)
+        apart = dict.fromkeys(("subtasks", "regressions", "rankings"), ())
+        return self.updated(apart | own, "")
+
+    def columns_of_parts(self) -> dict[str, tuple[str, ...]]:
+        return {name: self.columns_of(name) for name in self.subtasks}
 
     def columns_of(self, subtask: str) -> tuple[str, ...]:
         """Returns the text columns of a subtask: those that begin with its name.

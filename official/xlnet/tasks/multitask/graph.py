@@ -14,6 +14,7 @@ from official.xlnet.modeling.heads.base import Head, register_head
 from official.xlnet.modeling.ops.initializers import build_layers
 from official.xlnet.serving.services.base import register_service
 from official.xlnet.serving.services.text import TextService
+from official.xlnet.tasks.multitask import MultitaskConfig
 
 _SIGNATURES = ("serving_default", "token_ids", "examples")
 _OF_TOKENS = ("token_ids", "segment_ids", "is_padding")  # Inputs [U, S, T] that heads read.
@@ -39,6 +40,7 @@ class MultiTaskHead(Head):
         super().__init__(config, **kwargs)
         self.names = tuple(heads)
         self.heads = list(heads.values())
+        self.rankings = config.task.settings(MultitaskConfig).rankings
         self.reads_summary = all(head.reads_summary for head in self.heads)
 
     def build(self, input_shape):
@@ -47,7 +49,7 @@ class MultiTaskHead(Head):
 
     def call(self, content_USTD, inputs, seed=None):
         apart = together = content_USTD, inputs
-        if self.config.task.rankings:
+        if self.rankings:
             tokens = {name: _with_one_sequence(inputs[name]) for name in _OF_TOKENS}
             apart = _with_one_sequence(content_USTD), tokens
         outputs = {}
@@ -59,7 +61,7 @@ class MultiTaskHead(Head):
     def loss(self, outputs, labels):
         def of(name, head):
             output = dict.fromkeys(("logits", "score"), outputs[name])
-            if self._is_ranking(name) or not self.config.task.rankings:
+            if self._is_ranking(name) or not self.rankings:
                 return head.loss(output, labels)
             label_X = tf.reshape(labels["label"], [-1])
             loss_US = tf.reshape(head.loss(output, {"label": label_X}), [-1, _number(labels)])
@@ -69,7 +71,7 @@ class MultiTaskHead(Head):
 
     def num_items(self, labels):
         def of(name, head):
-            if not self.config.task.rankings:
+            if not self.rankings:
                 return head.num_items(labels)
             if self._is_ranking(name):  # The loss compares candidates.
                 return tf.ones_like(labels["weight"]) * float(_number(labels) > 1)
@@ -84,16 +86,17 @@ class MultiTaskHead(Head):
         return tf.switch_case(labels["subtask"][0], branches)
 
     def _is_ranking(self, name: str) -> bool:
-        return name in self.config.task.rankings
+        return name in self.rankings
 
 
 @register_head("multitask")
 def multitask_head(config: HeadSections, **kwargs) -> MultiTaskHead:
     """Creates the multi-task head: for each data set, the head of a task of its own."""
-    subtasks = config.task.subtasks
+    task = config.task.settings(MultitaskConfig)
+    subtasks = task.subtasks
     heads: dict[str, Head] = {}
     for name, scope in zip(subtasks, graph_names(subtasks, "task"), strict=True):
-        own = HeadSections(config.model, config.task.part(name))
+        own = HeadSections(config.model, task.part(name))
         heads[name] = HEADS[own.task.name](own, name=scope, dtype=kwargs.get("dtype"))
     return MultiTaskHead(config, heads, **kwargs)
 
@@ -121,6 +124,8 @@ class MultiTaskService(TextService):
     outputs of each, as `<task>_<output>`. The signature `<task>` takes the texts of one task and
     returns its outputs, as the service of that task alone.
     """
+
+    _task: MultitaskConfig
 
     def __init__(self, model, tokenizer, settings):
         super().__init__(model, tokenizer, settings)

@@ -10,6 +10,7 @@ from official.xlnet.data.examples import TextExample
 from official.xlnet.errors import require_data
 from official.xlnet.tasks.batching import Unit
 from official.xlnet.tasks.labels import check_forms, check_hidden, in_order, target_of
+from official.xlnet.tasks.multitask import MultitaskConfig
 from official.xlnet.tasks.task import Task, in_groups, register_task
 
 _JOINING = 2  # Random stream of the examples that form a unit; rankings use [seed, 1, epoch].
@@ -104,7 +105,7 @@ class MultiTask(Task):
             name: part.training_units([x for x in examples if x.subtask == name])
             for name, part in self.parts.items()
         }
-        if not task.rankings:
+        if not task.settings(MultitaskConfig).rankings:
             return [self._finish(unit, name) for name in parts for unit in parts[name]]
 
         def units(epoch: int) -> list[Unit]:
@@ -117,7 +118,7 @@ class MultiTask(Task):
                         for x in of_part(epoch)
                     ]
                 else:
-                    joined = _joined(of_part, task.num_candidates, rng)
+                    joined = _joined(of_part, task.settings(MultitaskConfig).num_candidates, rng)
                 drawn += [self._finish(unit, name) for unit in joined]
             return drawn
 
@@ -143,7 +144,7 @@ class MultiTask(Task):
                 of_part = part.evaluate([examples[k] for k in own], [predictions[k] for k in own])
                 main.append(of_part[part.config.task.metric or part.metric])
                 metrics |= {f"{name}/{metric}": value for metric, value in of_part.items()}
-        keys = [f"{name}/loss" for name in self.config.task.rankings]
+        keys = [f"{name}/loss" for name in self.config.task.settings(MultitaskConfig).rankings]
         if len(main) == len(keys) and metrics.keys() >= set(keys):  # Nothing but rankings.
             metrics["loss"] = float(np.mean([metrics[key] for key in keys]))
         known = [value for value in main if value is not None]

@@ -28,7 +28,7 @@ from official.xlnet.serving.services.base import (
     with_sequence_axis,
 )
 from official.xlnet.serving.services.input_checks import checked_windows
-from official.xlnet.tasks.question_answering import INPUTS
+from official.xlnet.tasks.question_answering import INPUTS, AnswerConfig
 from official.xlnet.tasks.question_answering.task import NO_SPAN
 from official.xlnet.tasks.question_answering.windows import Windows
 from official.xlnet.tokenization.graph.offsets import OffsetTokenizer
@@ -107,7 +107,7 @@ class QuestionAnsweringHead(Head):
         if seed is None:
             may_start_UT = inputs["may_start"][:, 0] & can_answer_UT
             start_log_UT = tf.where(may_start_UT, tf.nn.log_softmax(start_UT), MASKED)
-            num_starts = min(self.config.task.start_n_top, tokens)
+            num_starts = min(self._task.start_n_top, tokens)
             start_log_UA, start_UA = tf.math.top_k(start_log_UT, num_starts)
             end_log_UAT = tf.nn.log_softmax(self._end_logits(content_UTD, start_UA, is_open_UT))
             end_log_UAT = tf.where(self._is_span(start_UA, can_answer_UT), end_log_UAT, MASKED)
@@ -128,16 +128,20 @@ class QuestionAnsweringHead(Head):
         logits_UAT = self.end_logits(self.end_norm(self.end_hidden(hidden_UATX)))[..., 0]
         return tf.where(is_open_UT[:, None], logits_UAT, MASKED)
 
+    @property
+    def _task(self) -> AnswerConfig:
+        return self.config.task.settings(AnswerConfig)
+
     def _is_span(self, start_UA, can_answer_UT):
         """Whether a token may be the end of an answer with each of A starts, bool [U, A, T]."""
         length_UAT = tf.range(can_answer_UT.shape[1]) - start_UA[..., None] + 1
-        is_legal_UAT = (length_UAT >= 1) & (length_UAT <= self.config.task.answer_length)
+        is_legal_UAT = (length_UAT >= 1) & (length_UAT <= self._task.answer_length)
         return is_legal_UAT & can_answer_UT[:, None]
 
     def _spans(self, start_log_UA, start_UA, end_log_UAT):
         """Outputs for the A best starts: the E best ends for each of them."""
         tokens = end_log_UAT.shape[2]
-        num_ends = min(self.config.task.end_n_top, tokens)
+        num_ends = min(self._task.end_n_top, tokens)
         end_log_UAE, end_UAE = tf.math.top_k(end_log_UAT, num_ends)
         return {
             "start_log_prob": start_log_UA,
@@ -196,7 +200,7 @@ class SimpleAnsweringHead(QuestionAnsweringHead):
         is_legal_UTT &= (inputs["may_start"][:, 0] & can_answer_UT)[..., None]
         end_log_UTT = tf.where(is_legal_UTT, end_log_UT[:, None], MASKED)
         best_UT = start_log_UT + tf.reduce_max(end_log_UTT, axis=-1)
-        best_UA, start_UA = tf.math.top_k(best_UT, min(self.config.task.start_n_top, tokens))
+        best_UA, start_UA = tf.math.top_k(best_UT, min(self._task.start_n_top, tokens))
         start_log_UA = tf.gather(start_log_UT, start_UA, batch_dims=1)
         end_log_UAT = tf.gather(end_log_UTT, start_UA, batch_dims=1)
         return self._spans(start_log_UA, start_UA, end_log_UAT) | {
@@ -228,6 +232,7 @@ class QuestionService(TaskService):
       ConfigError: the maximum length does not fit a question and part of its paragraph.
     """
 
+    _task: AnswerConfig
     num_texts = 2
     token_types = {**TaskService.token_types, "may_start": tf.bool}
     text_names = INPUTS

@@ -16,7 +16,7 @@ from official.xlnet.checkpoints.convert.variable_map import row
 from official.xlnet.configs.registry import FORMATS
 from official.xlnet.errors import require_data
 from official.xlnet.tasks.batching import Arrays, Unit
-from official.xlnet.tasks.question_answering import QuestionExample
+from official.xlnet.tasks.question_answering import AnswerConfig, QuestionExample
 from official.xlnet.tasks.question_answering.windows import Windows
 from official.xlnet.tasks.task import Prediction, Task, register_task
 from official.xlnet.tokenization.graph.ragged import ragged, rows_of
@@ -60,7 +60,7 @@ class QuestionAnswering(Task):
             config.task.null_threshold = _NEVER_NULL
 
     def read(self, examples):
-        task = self.config.task
+        task = self.config.task.settings(AnswerConfig)
         question = self.tokens([e.question for e in examples])[:, : task.query_length]
         longest = int(tf.reduce_max(question.row_lengths()))
         require_data(
@@ -126,7 +126,7 @@ class QuestionAnswering(Task):
 
     def _prediction(self, best: Sequence[tuple[int, str, float]], no_answer: float) -> Prediction:
         """The answer of spans (start, text, log probability), best first."""
-        task = self.config.task
+        task = self.config.task.settings(AnswerConfig)
         start, answer, _ = best[0] if best else (None, "", 0.0)
         is_null = not best or no_answer > task.null_threshold
         return {
@@ -196,8 +196,9 @@ class QuestionAnswering(Task):
         """Plots F1 over the null threshold."""
         thresholds, f1 = self._curve(examples, predictions)
         axes.step(thresholds, f1, where="mid")
-        if thresholds[0] <= self.config.task.null_threshold <= thresholds[-1]:
-            axes.axvline(self.config.task.null_threshold, color="gray", linestyle="--")
+        chosen = self.config.task.settings(AnswerConfig).null_threshold
+        if thresholds[0] <= chosen <= thresholds[-1]:
+            axes.axvline(chosen, color="gray", linestyle="--")
         axes.set(xlabel="null threshold", ylabel="F1", title="F1 by null threshold")
 
 

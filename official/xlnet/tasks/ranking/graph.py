@@ -17,7 +17,7 @@ from official.xlnet.configs.sections import HeadSections
 from official.xlnet.modeling.heads.base import MASKED, Head, register_head
 from official.xlnet.modeling.heads.summary_head import SequenceScoreHead
 from official.xlnet.serving.services.base import TaskService, register_service
-from official.xlnet.tasks.ranking import INPUTS
+from official.xlnet.tasks.ranking import INPUTS, RankingConfig
 from official.xlnet.tasks.ranking.task import columns_of
 from official.xlnet.tokenization.graph.packing import pack, padded
 from official.xlnet.tokenization.special_tokens import CLS_ID, SEP_ID
@@ -122,7 +122,7 @@ class SummaryRankingHead(SequenceScoreHead):
 def ranking_head(config: HeadSections, **kwargs) -> Head:
     """Creates the ranking head that `task.scoring` selects: `kernel` or `summary`."""
     heads = {"kernel": KernelRankingHead, "summary": SummaryRankingHead}
-    return heads[config.task.scoring](config, **kwargs)
+    return heads[config.task.settings(RankingConfig).scoring](config, **kwargs)
 
 
 def _softmax_loss(score_US: tf.Tensor) -> tf.Tensor:
@@ -142,7 +142,8 @@ class RankingService(TaskService):
 
     def __init__(self, model, tokenizer, settings):
         super().__init__(model, tokenizer, settings)
-        self.num_texts, self.sequences = (2, None) if self._task.scoring == "summary" else (1, 2)
+        is_summary = self._task.settings(RankingConfig).scoring == "summary"
+        self.num_texts, self.sequences = (2, None) if is_summary else (1, 2)
 
     def from_texts(self, texts):
         query, document = (self.tokenizer(texts[name]) for name in INPUTS)

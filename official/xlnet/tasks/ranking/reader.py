@@ -31,7 +31,7 @@ from official.xlnet.data.reading import Reading, register_reader
 from official.xlnet.errors import DataError, require_data
 from official.xlnet.files.schema import shown
 from official.xlnet.files.text import open_text
-from official.xlnet.tasks.ranking import RankingExample
+from official.xlnet.tasks.ranking import RankingConfig, RankingExample
 from official.xlnet.tasks.ranking.metrics import ranking_order
 
 _RELEVANCE = {"entailment": 1, "not_entailment": 0}  # Of the labels of QNLI.
@@ -101,7 +101,7 @@ def read_trec(reading: Reading) -> Iterator[RankingExample]:
         os.path.join(reading.path, name)
         for name in ("run", "qrels", "queries.tsv", "documents.tsv")
     )
-    judged, depth = {}, reading.settings.rerank_depth or None
+    judged, depth = {}, reading.settings.settings(RankingConfig).rerank_depth or None
     if reading.with_labels or not os.path.exists(run):
         judged = _read_columns(judgements, 4, score_column=3, most=_HIGHEST_GRADE)
     candidates, grades = judged, judged if reading.with_labels else {}

@@ -12,7 +12,7 @@ from official.xlnet.configs.task import TaskConfig
 from official.xlnet.errors import require_data
 from official.xlnet.tasks.batching import Unit
 from official.xlnet.tasks.labels import mean_score
-from official.xlnet.tasks.ranking import RankingExample
+from official.xlnet.tasks.ranking import RankingConfig, RankingExample
 from official.xlnet.tasks.ranking.metrics import evaluate_ranking
 from official.xlnet.tasks.task import Task, in_parts, register_task
 
@@ -34,8 +34,9 @@ def columns_of(
       The texts of N sequences, document and query; with `task.scoring` `kernel`, the single text
       of each of Q + N sequences, queries first.
     """
-    query = query[:, : task.query_length]
-    if task.scoring == "summary":
+    settings = task.settings(RankingConfig)
+    query = query[:, : settings.query_length]
+    if settings.scoring == "summary":
         return [document, tf.gather(query, row_N)]
     return [tf.concat([query, document], axis=0)]
 
@@ -60,9 +61,13 @@ class Ranking(Task):
     )
 
     @property
+    def _settings(self) -> RankingConfig:
+        return self.config.task.settings(RankingConfig)
+
+    @property
     def metric(self) -> str:  # type: ignore[override]
         """NDCG@k, with k = `task.cutoff`."""
-        return f"ndcg@{self.config.task.cutoff}"
+        return f"ndcg@{self._settings.cutoff}"
 
     @classmethod
     def complete(cls, config, examples):
@@ -105,7 +110,7 @@ class Ranking(Task):
         rng: np.random.Generator,
     ) -> list[RankingExample]:
         """Both documents and, with more candidates, other less relevant ones."""
-        num_others = self.config.task.num_candidates - 2
+        num_others = self._settings.num_candidates - 2
         others = []
         if num_others:
             rest = [x for x in group if x is not worse and _grade(x) < _grade(better)]
@@ -116,7 +121,7 @@ class Ranking(Task):
         self, groups: Sequence[Sequence[RankingExample]], number: int | None = None
     ) -> list[Unit]:
         """Converts documents of one query each to units of `number`, or of all candidates."""
-        number = number or self.config.task.num_candidates
+        number = number or self._settings.num_candidates
         row_N = np.repeat(np.arange(len(groups)), [*map(len, groups)])
         query = self.tokens(group[0].query for group in groups)
         document = self.tokens(example.document for group in groups for example in group)
@@ -124,7 +129,7 @@ class Ranking(Task):
         documents = iter(sequences[-len(row_N) :])
         units = []
         for group, query_sequence in zip(groups, sequences, strict=False):
-            own = [] if self.config.task.scoring == "summary" else [query_sequence]
+            own = [] if self._settings.scoring == "summary" else [query_sequence]
             own += [next(documents) for _ in group]
             units.append(Unit(own + [{}] * (number - len(group)), {}))
         return units
@@ -153,7 +158,7 @@ class Ranking(Task):
                 scores[query][better.id] - scores[query][worse.id]
                 for better, worse in _pairs(group)
             ]
-        task = self.config.task
+        task = self._settings
         metrics = evaluate_ranking(grades, scores, task.cutoff, task.highest_grade or None)
         if margins:
             metrics["pair_accuracy"] = float(np.mean(np.array(margins) > 0))

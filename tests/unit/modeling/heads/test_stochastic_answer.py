@@ -90,8 +90,7 @@ def test_probabilities_are_the_mean_over_the_steps(sequences):
 
 def test_training_averages_the_steps_that_dropout_keeps():
     """Each unit has a mean over some subset of its steps; all subsets but the empty one occur."""
-    head = make_head(answer_dropout=0.9)
-    head.config.task.answer_steps = 2
+    head = make_head(answer_dropout=0.9, answer_steps=2)
     content, inputs = make_inputs()
     steps = by_hand(head, content, inputs)[:, :2]
     subsets = [steps[:, 0], steps[:, 1], steps.mean(axis=1)]
