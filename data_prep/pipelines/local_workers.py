@@ -53,6 +53,7 @@ def local_workers(num_workers: int, progress: bool) -> Iterator[Callable[..., Re
                     num_workers, context, initializer=_start_worker, initargs=(done,)
                 )
                 stack.callback(pool.shutdown, cancel_futures=True)
+                stack.callback(setattr, done, "value", -sys.maxsize)  # Ends tasks, see `_report`.
             except OSError as error:
                 logging.warning("no worker processes, as they cannot share memory: %s", error)
         yield functools.partial(_run, pool, done, progress)
@@ -129,4 +130,6 @@ def _call(function: Callable[..., dict[str, Any]], task: tuple) -> dict[str, Any
 
 def _report(number: int) -> None:
     with _progress.get_lock():
+        if _progress.value < 0:
+            raise concurrent.futures.CancelledError  # The command has ended.
         _progress.value += number

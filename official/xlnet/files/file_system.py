@@ -53,8 +53,13 @@ _ANSWERS = (
 # The same, of libraries that are not imported here, by the type and text of their errors.
 _REFUSALS = re.compile(
     r"NoCredentials|DefaultCredentialsError|ParamValidationError|RefreshError|ExpiredToken"
-    r"|TokenRefreshRequired|InvalidAccessKeyId|SignatureDoesNotMatch|invalid_grant"
+    r"|TokenRefreshRequired|InvalidAccessKeyId|SignatureDoesNotMatch|invalid_grant|InvalidToken"
+    r"|AuthorizationHeaderMalformed|PermanentRedirect|IllegalLocationConstraint|InvalidBucketName"
+    r"|OSError Forbidden"
 )
+# Of answers 400 and 301 of S3, which to a HEAD have no body.
+_WITHOUT_REASON = (errno.EINVAL, getattr(errno, "EREMCHG", errno.EINVAL))
+_NO_BUCKET = re.compile(r"no such bucket|bucket does not exist")
 
 
 def is_remote(path: str) -> bool:
@@ -246,10 +251,26 @@ def upload(local: str, url: str) -> None:
         except FileNotFoundError:  # The directory, where file systems have them.
             if not os.path.exists(local):
                 raise
+            _find_bucket(system, name)
             system.makedirs(os.path.dirname(name), exist_ok=True)
             system.put_file(local, name)
 
     _call(url, put)
+
+
+def require_bucket(url: str) -> None:
+    """Raises `FileNotFoundError` if the bucket of a URL is missing, which is never made."""
+    with contextlib.suppress(PermissionError):  # Writing may be allowed all the same.
+        _call(url, _find_bucket)
+
+
+def _find_bucket(system: fsspec.AbstractFileSystem, name: str) -> None:
+    bucket, slash, _ = name.partition("/")
+    try:
+        if bucket and slash:  # Paths of other file systems begin with a slash.
+            system.info(bucket)
+    except FileNotFoundError:
+        raise FileNotFoundError("no such bucket") from None
 
 
 def download(url: str, local: str) -> None:
@@ -338,15 +359,20 @@ def _call(path: str, function: Callable[[Any, str], Any]) -> Any:
     import tenacity
 
     def is_fault(error: BaseException) -> bool:
-        is_answer = isinstance(error, _ANSWERS) or bool(
-            _REFUSALS.search(f"{type(error).__name__} {error}")
-        )
+        is_answer = isinstance(error, _ANSWERS) or _is_refusal(error)
         return isinstance(error, Exception) and not is_answer
 
     def attempt() -> Any:
         system = _system(path)
         system.invalidate_cache()
-        return function(system, system._strip_protocol(path))
+        name = system._strip_protocol(path)
+        try:
+            return function(system, name)
+        except OSError as error:
+            if error.errno in _WITHOUT_REASON:
+                with contextlib.suppress(FileNotFoundError):
+                    system.cat_file(f"{name}/-")
+            raise
 
     retrying = tenacity.Retrying(
         retry=tenacity.retry_if_exception(is_fault),
@@ -358,14 +384,23 @@ def _call(path: str, function: Callable[[Any, str], Any]) -> Any:
         return retrying(attempt)
     except (FileNotFoundError, PermissionError) as error:  # With the path, and what was said.
         code = errno.ENOENT if isinstance(error, FileNotFoundError) else errno.EACCES
-        said = os.strerror(code) if code == errno.ENOENT else error.strerror or str(error)
+        said = error.strerror or str(error)
+        if code == errno.ENOENT:
+            said = "no such bucket" if _NO_BUCKET.search(said) else os.strerror(code)
         raise OSError(code, said, path) from error
     except _ANSWERS:
         raise
     except Exception as error:
+        if _is_refusal(error):
+            said = getattr(error, "strerror", None) or f"{type(error).__name__}: {error}"
+            raise OSError(errno.EACCES, said, path) from error
         times = retrying.statistics.get("attempt_number", 1)
         said = f"could not be reached in {times} attempts: {type(error).__name__}: {error}"
         raise OSError(errno.EIO, said, path) from error
+
+
+def _is_refusal(error: BaseException) -> bool:
+    return bool(_REFUSALS.search(f"{type(error).__name__} {error} {error.__cause__}"))
 
 
 def _system(path: str) -> fsspec.AbstractFileSystem:

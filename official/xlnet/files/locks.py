@@ -10,7 +10,9 @@ from __future__ import annotations
 import contextlib
 import math
 import os
+import signal
 import socket
+import sys
 import threading
 import time
 import uuid
@@ -109,7 +111,8 @@ def _lease(path: str) -> Iterator[None]:
     renewal = threading.Thread(target=_renew, args=(path, lease, is_over), daemon=True)
     renewal.start()
     try:
-        yield
+        with _unwound_by_sigterm():
+            yield
     finally:
         is_over.set()
         renewal.join()
@@ -117,6 +120,25 @@ def _lease(path: str) -> Iterator[None]:
         _taken_over.pop(path, None)
         if _read(path).startswith(lease):
             file_system.remove(path)
+
+
+@contextlib.contextmanager
+def _unwound_by_sigterm() -> Iterator[None]:
+    """SIGTERM leaves the block by `SystemExit`, unless the program handles it, with status 143."""
+    is_main = threading.current_thread() is threading.main_thread()
+    if not is_main or signal.getsignal(signal.SIGTERM) is not signal.SIG_DFL:
+        yield
+        return
+
+    def end(number: int, frame: object) -> None:
+        signal.signal(number, signal.SIG_IGN)  # Some launchers send it twice.
+        sys.exit(128 + number)
+
+    signal.signal(signal.SIGTERM, end)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, signal.SIG_DFL)
 
 
 def _wait_until_free(path: str) -> bool:

@@ -1,6 +1,7 @@
 """A local directory and its remote copy, which follows it while a command writes.
 
-Files are uploaded in the order in which they were completed, and removed afterwards, records first.
+Logs are uploaded first, then other files in the order in which they were completed; files are
+removed afterwards, records first.
 So a kill leaves the bucket in a state that a slightly earlier kill would have left on the disk: a
 checkpoint's record or a manifest, which is written last, arrives last.
 """
@@ -26,13 +27,19 @@ PASS_SECONDS = 10.0  # Between two passes; a kill loses what was written since t
 _TRANSFERS = 8  # Downloads at the same time.
 # Locks and unfinished files of the writers of this package and of TensorFlow.
 _UNFINISHED = re.compile(r"(^|/)\.lock(\.|$)|\.tmp$|_temp/|(^|/)\.incomplete-")
-_LOG, _GROWTH = re.compile(r"(history|scalars)\.jsonl$|events\.out\."), 1.1
+# Appended to while a run goes on: always newer than the checkpoint whose steps they lead to.
+_LOG, _GROWTH = re.compile(r"\.jsonl$|events\.out\."), 1.1
 _RECORDS = (".json", "/checkpoint")  # Written after the files that they describe.
 _SERVED = "/saved_model.pb"  # TF Serving takes a version for complete once it has this file.
 
 
 class NotUploadedError(DataError):
-    """Raised when the final upload of a directory fails; it is kept on the local disk."""
+    """Raised when the final upload of an output fails; it is kept on the local disk."""
+
+
+def upload_failed(url: str, error: Exception, path: str) -> NotUploadedError:
+    """The error of an upload that failed, which names the local path of what is left."""
+    return NotUploadedError(f"{url} could not be written: {error}; it is kept in {path}")
 
 
 class Mirror:
@@ -69,10 +76,10 @@ class Mirror:
         try:
             self.upload(is_last=True)
         except Exception as failure:
-            message = f"{self._url} could not be written: {failure}; it is kept in {self._path}"
+            not_uploaded = upload_failed(self._url, failure, self._path)
             if error is None:
-                raise NotUploadedError(message) from failure
-            logging.warning("%s", message)
+                raise not_uploaded from failure
+            logging.warning("%s", not_uploaded)
 
     def upload(self, is_last: bool = False) -> None:
         """Makes the remote directory as the local one is now.
@@ -99,6 +106,7 @@ class Mirror:
             ]
         changed.sort(key=_is_record)  # Last of what was written in one tick of the clock.
         changed.sort(key=lambda name: (f"/{name}".endswith(_SERVED), files[name][0]))
+        changed.sort(key=lambda name: not _LOG.search(name))
         for name in changed:
             try:
                 file_system.upload(os.path.join(self._path, name), f"{self._url}/{name}")

@@ -22,7 +22,13 @@ from official.xlnet.errors import require_config
 from official.xlnet.files import file_system
 from official.xlnet.files.arguments import require_apart, weighted
 from official.xlnet.files.locks import only_writer
-from official.xlnet.files.mirror import Mirror, NotUploadedError, download_all, is_kept
+from official.xlnet.files.mirror import (
+    Mirror,
+    NotUploadedError,
+    download_all,
+    is_kept,
+    upload_failed,
+)
 
 _URL = re.compile(r"[a-zA-Z][a-zA-Z0-9+.-]*://[^,\"]+")  # In a list, or after NAME=.
 _PREFIX = "xlnet-stage-"
@@ -74,11 +80,15 @@ def local_paths(arguments: dict[str, Any], uses: Mapping[str, str]) -> Iterator[
             stage.fetch(url)
         outputs = _urls([arguments[name] for name in written])
         for url in outputs:
+            file_system.require_bucket(url)  # Before the work.
             os.makedirs(os.path.dirname(stage.path_of(url)), exist_ok=True)
         arguments |= {name: stage.local(value) for name, value in staged.items()}
         yield with_urls
         for url in outputs:
-            file_system.upload(stage.path_of(url), url)
+            try:
+                file_system.upload(stage.path_of(url), url)
+            except Exception as error:
+                raise upload_failed(url, error, stage.path_of(url)) from error
 
 
 def with_urls(value: Any) -> Any:

@@ -5,6 +5,8 @@ from __future__ import annotations
 import os
 from typing import Any, TextIO
 
+from absl import logging
+
 from official.xlnet.files import file_system
 from official.xlnet.files.arguments import AnyPath
 from official.xlnet.files.atomic import atomic_write
@@ -55,10 +57,19 @@ def open_history(model_dir: str, step: int) -> TextIO:
     Args:
       model_dir: the model directory.
       step: the step to resume from. Lines of later steps, written by a run that was killed after
-        its last checkpoint, are removed.
+        its last checkpoint, are removed; missing lines before it are a warning.
     """
     path = os.path.join(model_dir, HISTORY_FILE)
     kept = [line for line in read_history(model_dir) if line["step"] <= step]
+    last = kept[-1]["step"] if kept else 0
+    if last < step:
+        logging.warning(
+            "%s: ends at step %d, but the checkpoint to resume from is of step %d; the losses in "
+            "between are lost, unless these steps had no targets",
+            path,
+            last,
+            step,
+        )
     with atomic_write(path) as file:
         file.writelines(json_text(line).encode() + b"\n" for line in kept)
     return open(path, "a", encoding="utf-8", buffering=1)

@@ -329,6 +329,6 @@ class Loop(keras.callbacks.Callback):
 
     def _save(self) -> None:
         require_in_place(self.output)
+        self.log.flush()  # A checkpoint in a bucket has the logs up to it, see `mirror`.
         self._writer.save(self.step, **self.record())
-        self.log.flush()
         self._saved_step = self.step

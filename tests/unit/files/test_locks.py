@@ -65,6 +65,17 @@ def test_one_holder_until_it_ends_or_is_killed(other, file_system, tmp_path):
 
 
 @pytest.mark.parametrize("file_system", ["network"], indirect=True)
+def test_a_holder_that_is_told_to_end_gives_its_lease_back(other, tmp_path):
+    other.terminate()
+    assert other.wait(60) == 128 + signal.SIGTERM
+    assert not (tmp_path / "d").exists()  # It made it, and wrote nothing.
+    previous = signal.getsignal(signal.SIGTERM)
+    with only_writer(str(tmp_path / "d")):  # In this program.
+        assert signal.getsignal(signal.SIGTERM) is not previous
+    assert signal.getsignal(signal.SIGTERM) is previous is signal.SIG_DFL
+
+
+@pytest.mark.parametrize("file_system", ["network"], indirect=True)
 def test_a_holder_that_stood_still_until_its_lease_was_taken_over_saves_nothing_more(
     other, tmp_path
 ):
