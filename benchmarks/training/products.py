@@ -21,12 +21,12 @@ from benchmarks.harness.workload import SHAPES
 from benchmarks.training import ours
 from official.xlnet.configs.choices import PRODUCTS
 from official.xlnet.modeling.kernels import product_type
-from official.xlnet.modeling.kernels.product_type import products_in
+from official.xlnet.modeling.kernels.product_type import matmul_precision
 
 
 def _timed(kind: str, shape: str, products: str) -> Callable[[], float]:
     """Returns a function that runs a step and returns its wall-clock time, in seconds."""
-    with products_in(products):
+    with matmul_precision(products):
         run = ours.build(kind, dataclasses.asdict(SHAPES[shape])).run
         run(), run()  # Traced and compiled.
 

@@ -9,10 +9,13 @@ Example:
   >>> encoder = xlnet.XLNetEncoder(config)
 """
 
-# ruff: noqa: F401  `__all__` has the names that type checkers import here.
+# ruff: noqa: F401  `__all__` has the names that are imported for type checkers.
 
+import ast
 import contextlib
 import importlib
+import inspect
+import sys
 from typing import TYPE_CHECKING, Any
 
 from official.xlnet.modeling.ops.keras_names import register_names
@@ -46,7 +49,7 @@ if TYPE_CHECKING:
     from official.xlnet.inference.words import words_of
     from official.xlnet.modeling.depth.stacked import register_depth
     from official.xlnet.modeling.heads import register_head
-    from official.xlnet.modeling.kernels.product_type import products_in
+    from official.xlnet.modeling.kernels.product_type import matmul_precision
     from official.xlnet.modeling.layers.relative_attention import TwoStreamRelativeAttention
     from official.xlnet.modeling.layers.relative_position import RelativePositionEncoding
     from official.xlnet.modeling.layers.relative_segment import RelativeSegmentEncoding
@@ -79,73 +82,22 @@ with contextlib.suppress(ModuleNotFoundError):  # The package works without them
 
 register_names()
 
-# {public name: its module}
+# {public name: its module}, of the imports above that type checkers read.
 _MODULE_OF = {
-    "GraphTokenizer": "official.xlnet.tokenization.graph.tokenizer",
-    "Predictor": "official.xlnet.api.prediction",
-    "Preprocessor": "official.xlnet.tasks.preprocessor",
-    "RelativePositionEncoding": "official.xlnet.modeling.layers.relative_position",
-    "RelativeSegmentEncoding": "official.xlnet.modeling.layers.relative_segment",
-    "Sampling": "official.xlnet.inference.sampling",
-    "Scorer": "official.xlnet.inference.scoring",
-    "TextEmbedder": "official.xlnet.inference.embedding",
-    "Tokenizer": "official.xlnet.tokenization.tokenizer",
-    "TwoStreamAttentionMask": "official.xlnet.modeling.layers.two_stream_mask",
-    "TwoStreamRelativeAttention": "official.xlnet.modeling.layers.relative_attention",
-    "XLNetBlock": "official.xlnet.modeling.layers.xlnet_block",
-    "XLNetClassifier": "official.xlnet.modeling.models.xlnet_classifier",
-    "XLNetConfig": "official.xlnet.configs.experiment",
-    "XLNetEncoder": "official.xlnet.modeling.networks.xlnet_encoder",
-    "XLNetPretrainer": "official.xlnet.modeling.models.xlnet_pretrainer",
-    "XLNetTaskModel": "official.xlnet.modeling.models.xlnet_task_model",
-    "attention_maps": "official.xlnet.analysis.attention_maps",
-    "blank_candidates": "official.xlnet.inference.cloze",
-    "convert": "official.xlnet.checkpoints.convert",
-    "create_optimizer": "official.xlnet.training.optimization",
-    "embed": "official.xlnet.inference.embedding",
-    "evaluate": "official.xlnet.api.prediction",
-    "export": "official.xlnet.serving.export",
-    "extend_vocabulary": "official.xlnet.api.vocabulary",
-    "fill_blanks": "official.xlnet.inference.generation",
-    "finetune": "official.xlnet.api.finetuning",
-    "generate": "official.xlnet.inference.generation",
-    "load_config": "official.xlnet.checkpoints.any_format",
-    "load_encoder": "official.xlnet.checkpoints.model_directory",
-    "load_model": "official.xlnet.api.keras_model",
-    "load_pretrainer": "official.xlnet.checkpoints.model_directory",
-    "load_tokenizer": "official.xlnet.checkpoints.any_format",
-    "make_masks": "official.xlnet.analysis.masks",
-    "predict": "official.xlnet.api.prediction",
-    "prepare": "data_prep.pipelines.prepare",
-    "pretrain": "official.xlnet.training.pretraining",
-    "pretraining_dataset": "official.xlnet.data.pretraining_dataset",
-    "products_in": "official.xlnet.modeling.kernels.product_type",
-    "read_history": "official.xlnet.runtime.history",
-    "register_attention_init": "official.xlnet.modeling.ops.initializers",
-    "register_auxiliary": "official.xlnet.modeling.objectives.auxiliary",
-    "register_depth": "official.xlnet.modeling.depth.stacked",
-    "register_format": "data_prep.corpus.formats",
-    "register_head": "official.xlnet.modeling.heads",
-    "register_network": "official.xlnet.modeling.networks.encoder",
-    "register_objective": "official.xlnet.modeling.objectives",
-    "register_optimizer": "official.xlnet.training.optimization",
-    "register_reader": "official.xlnet.data.reading",
-    "register_schedule": "official.xlnet.training.schedules",
-    "register_service": "official.xlnet.serving.services.base",
-    "register_settings": "official.xlnet.configs.base",
-    "register_task": "official.xlnet.tasks.task",
-    "save_pretrained": "official.xlnet.checkpoints.model_directory",
-    "score": "official.xlnet.inference.scoring",
-    "train_vocabulary": "official.xlnet.api.vocabulary",
-    "words_of": "official.xlnet.inference.words",
+    alias.name: node.module or ""
+    for node in ast.walk(ast.parse(inspect.getsource(sys.modules[__name__])))
+    if isinstance(node, ast.ImportFrom) and node.col_offset
+    for alias in node.names
 }
 
+_FORMER_NAMES = {"products_in": "matmul_precision"}
 __all__ = ["__version__", *_MODULE_OF]
 
 
 def __getattr__(name: str) -> Any:
     if name == "testing":
         return importlib.import_module(f"{__name__}.testing")
+    name = _FORMER_NAMES.get(name, name)
     if name not in _MODULE_OF:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     globals()[name] = getattr(importlib.import_module(_MODULE_OF[name]), name)

@@ -71,10 +71,8 @@ JSON_LINES = ("score", "generate", "predict")
 SENTENCES = [
     *(("pretrain", f"--set=learning_rate={value}", "learning_rate") for value in (*YAML, "{1: 2}")),
     ("pretrain", "--set=num_layers=100000000", "num_layers: expected in [1, 1000]"),
-    ("pretrain", "--set=d_inner=2000000000", "GB"),
-    ("pretrain", "--set=training.batch_size=2000000000", "batches of 2,000,000,000 rows"),
-    ("finetune", "--set=d_inner=2000000000", "expected at least 1,440.0 GB"),
-    ("finetune", "--set=training.batch_size=2000000000", "batches of 2,000,000,000 rows"),
+    ("pretrain", "--set=d_inner=2000000000", "out of memory"),
+    ("finetune", "--set=d_inner=2000000000", "out of memory"),
     *((verb, "--output=OUT.tsv", "expected a file of JSON lines") for verb in JSON_LINES),
     ("generate", "--temperature=nan", "temperature"),
     ("generate", "--temperature=-1", "temperature"),

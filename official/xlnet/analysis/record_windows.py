@@ -23,7 +23,6 @@ from official.xlnet.data.pretraining_dataset import (
 )
 from official.xlnet.data.schema import SCALAR_FEATURES, Manifest
 from official.xlnet.errors import require_data
-from official.xlnet.files import file_system
 from official.xlnet.files.text import printable
 from official.xlnet.modeling.objectives.permutation_sampling import (
     Targets,
@@ -126,7 +125,6 @@ def read_window(
     )
     tokenizer = load_data_tokenizer(manifest, directory)
     path = os.path.join(directory, list(lanes.files)[lane])
-    file_system.require_regular(path)
     with reading_errors(directory, split):
         records = tf.data.TFRecordDataset(path, manifest.compression).skip(index).take(1)
         found = [parse_records(record[tf.newaxis], manifest) for record in records]

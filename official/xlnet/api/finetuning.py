@@ -40,7 +40,7 @@ from official.xlnet.runtime.progress import Progress
 from official.xlnet.tasks.reports import METRICS_FILE
 from official.xlnet.tasks.task import Task, comparable, metric_text
 from official.xlnet.tokenization.tokenizer import num_pieces
-from official.xlnet.training.continued_head import goes_on_with_head
+from official.xlnet.training.continued_head import resumes_head
 from official.xlnet.training.finetuning import Start, run_finetuning, saved_configuration
 from official.xlnet.training.finetuning_loop import metric_of
 
@@ -156,7 +156,7 @@ def finetune(
     settings.task.label_type = label_type
     keys, with_head = given_settings(config, set), False
     if init_from and not new_head:
-        with_head = goes_on_with_head(settings, keys, init_from, train_examples)
+        with_head = resumes_head(settings, keys, init_from, train_examples)
     saved = saved_configuration(output)
     if saved is not None and saved.task.name == settings.task.name:
         keep_settings(settings, keys, saved)

@@ -13,7 +13,6 @@ from official.xlnet.files.public import public
 from official.xlnet.inference.task_prediction import load_task
 from official.xlnet.modeling.models.xlnet_classifier import TASKS, XLNetClassifier
 from official.xlnet.modeling.models.xlnet_task_model import XLNetTaskModel, task_encoder
-from official.xlnet.runtime.memory import require_memory
 from official.xlnet.tasks.preprocessor import Preprocessor
 
 
@@ -57,7 +56,6 @@ def load_model(
         return load_task(model_dir)[0]
     task.max_length = max_length or task.max_length
     config.check()
-    require_memory(config.model)
     preprocessor = Preprocessor(load_tokenizer(model_dir), task)
     model = XLNetClassifier(task_encoder(config), num_classes, preprocessor)
     restore(model_dir, encoder=model.encoder, **({} if num_classes else {"head": model.head}))

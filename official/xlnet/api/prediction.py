@@ -19,7 +19,7 @@ from official.xlnet.files.public import public
 from official.xlnet.files.schema import OneOf, Range
 from official.xlnet.inference.ensemble import Ensemble
 from official.xlnet.inference.task_prediction import task_config
-from official.xlnet.modeling.kernels.product_type import products_in
+from official.xlnet.modeling.kernels.product_type import matmul_precision
 from official.xlnet.runtime.host import host_state_kept
 from official.xlnet.tasks.labels import with_label_type
 from official.xlnet.tasks.reports import REPORT_FILES
@@ -113,7 +113,7 @@ def evaluate(
         and warned of.
       follow: evaluate each new checkpoint of a run until the run has taken its last step, alongside
         training; output gets the metrics for TensorBoard.
-      products: type of the operands of matrix products, see `products_in`; default: float32.
+      products: type of the operands of matrix products, see `matmul_precision`; default: float32.
 
     Returns:
       For a data set `loss`, `unigram_loss`, `perplexity` and `targets`; for a task its metrics.
@@ -133,7 +133,7 @@ def evaluate(
     """
     models = [model] if isinstance(model, str) else model
     require(bool(models), "model", "a fine-tuned model", models)
-    with products_in(products):
+    with matmul_precision(products):
         if follow:
             return follow_run(
                 models, output, lambda one: _evaluate([one], data, split, mem_len, None, max_lost)

@@ -33,7 +33,6 @@ from official.xlnet.files.staging import plain_folder
 
 _LATEST = re.compile(r'^model_checkpoint_path: "([^"]+)"$', re.MULTILINE)
 
-_MAX_STATE_BYTES = 1 << 20  # Of the file `checkpoint`.
 _RECORD = re.compile(r"ckpt-(\d+)\.json$")
 _FILE = re.compile(r"(ckpt-\d+)(_temp|\.index|\.data-.*|\.json\.tmp)$")
 
@@ -93,7 +92,7 @@ def latest_checkpoint(directory: str) -> str | None:
     """
     path = os.path.join(directory, "checkpoint")
     try:
-        named = _LATEST.search(file_system.read_bytes(path, _MAX_STATE_BYTES).decode())
+        named = _LATEST.search(file_system.read_bytes(path).decode())
     except FileNotFoundError:
         return None
     except UnicodeDecodeError as error:
@@ -115,8 +114,6 @@ def reading_checkpoint(path: str) -> Iterator[str]:
       The prefix as TensorFlow can read it, see `plain_folder`.
     """
     folder, name = os.path.split(path)
-    if os.path.isdir(folder or "."):
-        file_system.require_regular(*_files(path))
     try:
         with plain_folder(folder) as plain:
             yield os.path.join(plain, name)

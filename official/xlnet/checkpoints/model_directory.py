@@ -36,7 +36,6 @@ from official.xlnet.modeling.models.xlnet_pretrainer import XLNetPretrainer
 from official.xlnet.modeling.models.xlnet_task_model import XLNetTaskModel
 from official.xlnet.modeling.networks import Encoder
 from official.xlnet.modeling.ops.keras import keras
-from official.xlnet.runtime.memory import require_memory
 from official.xlnet.tokenization.tokenizer import Tokenizer, read_vocabulary, write_vocabulary
 
 # Configuration keys that have to match for two models to have compatible weights.
@@ -79,14 +78,13 @@ def load_encoder(model_dir: AnyPath) -> Encoder:
       The built encoder.
 
     Raises:
-      ConfigError: the configuration is missing or invalid, or the machine has too little memory.
+      ConfigError: the configuration is missing or invalid.
       DataError: the checkpoint is missing or damaged.
 
     Example:
       >>> encoder = load_encoder("runs/tiny/model")
     """
     config = load_config(model_dir)
-    require_memory(config.model)
     encoder = NETWORKS[config.model.network](config)
     encoder.build()
     restore(model_dir, encoder=encoder)
@@ -111,14 +109,12 @@ def load_pretrainer(
       The pre-training model.
 
     Raises:
-      ConfigError: the configuration is missing or invalid, the architectures differ, or the
-        machine has too little memory.
+      ConfigError: the configuration is missing or invalid, or the architectures differ.
       DataError: the checkpoint is missing or damaged.
     """
     saved = load_config(model_dir)
     config = config or saved
     check_compatible(config, model_dir)
-    require_memory(config.model)
     model = XLNetPretrainer(config, **kwargs)
     parts = {"encoder": model.encoder, "lm_head": model.lm_head}
     learned = {stage.name for stage in saved.objective.stages()}

@@ -51,7 +51,7 @@ def embed_file(
       max_length: maximum length in tokens; default: data.seq_len of the model.
       window_stride: read longer texts in windows, this many tokens apart; 0: they are truncated.
       batch_size: batch size.
-      products: type of the operands of matrix products, see `products_in`; default: float32.
+      products: type of the operands of matrix products, see `matmul_precision`; default: float32.
 
     Returns:
       `texts`, `width`, `texts_per_second`, and counts of empty and truncated texts.
@@ -62,7 +62,7 @@ def embed_file(
     from official.xlnet.checkpoints.any_format import load_tokenizer
     from official.xlnet.checkpoints.model_directory import load_encoder
     from official.xlnet.inference.embedding import TextEmbedder
-    from official.xlnet.modeling.kernels.product_type import products_in
+    from official.xlnet.modeling.kernels.product_type import matmul_precision
 
     of_parts = pooling in ("words", "none")
     if of_parts and not output.endswith((".jsonl", ".parquet")):
@@ -79,7 +79,7 @@ def embed_file(
     size = batch_size * _CHUNK_BATCHES
     start = time.monotonic()
     vectors = vector_file(output, len(texts), embedder.width)
-    with products_in(products), vectors as write:
+    with matmul_precision(products), vectors as write:
         for first in range(0, len(texts), size):
             chunk = texts[first : first + size]
             if of_parts:

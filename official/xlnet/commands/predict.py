@@ -63,7 +63,7 @@ def predict_file(
       retries: maximum number of retries of a request.
       shard: part of the rows to predict, 3/16 for the third of sixteen; the outputs of all parts,
         joined, equal the output of one command; default: all.
-      products: type of the operands of matrix products, see `products_in`; default: float32.
+      products: type of the operands of matrix products, see `matmul_precision`; default: float32.
 
     Returns:
       `rows`, `rows_per_second` and counts of truncated inputs.
@@ -71,7 +71,7 @@ def predict_file(
     Example:
       $ xlnet predict --model=runs/sst2 --input=new.tsv --output=new.jsonl
     """
-    from official.xlnet.modeling.kernels.product_type import products_in
+    from official.xlnet.modeling.kernels.product_type import matmul_precision
 
     require_config(
         bool(model) != bool(endpoint), "model and endpoint", "one of them", "both or none"
@@ -89,7 +89,7 @@ def predict_file(
         return predictor.predict(itertools.islice(predictor.examples(), first + kept, stop))
 
     kept = 0
-    with products_in(products):  # Predictions are made as they are written.
+    with matmul_precision(products):  # Predictions are made as they are written.
         if predictor.identity is None or is_stream(output):
             rows = write_json_lines(output, rows_after(0))
         else:

@@ -111,12 +111,6 @@ def read_bytes(path: str, most: int | None = None) -> bytes:
     return content
 
 
-def require_regular(*paths: str) -> None:
-    """Opens and closes files that another library is about to open by their path; see `open`."""
-    for path in paths:
-        open(path, "rb").close()
-
-
 def _open_regular(path: str, flags: int) -> int:
     """A descriptor of a regular file, or of a directory, which Python refuses."""
     descriptor = os.open(path, flags | os.O_NONBLOCK, 0o666)  # A pipe does not wait for its writer.

@@ -20,7 +20,6 @@ from official.xlnet.garden.model_task import ModelTask, ModelTaskConfig, adamw
 from official.xlnet.inference.task_prediction import unit_lengths
 from official.xlnet.modeling.models.xlnet_task_model import XLNetTaskModel
 from official.xlnet.modeling.ops.keras import keras
-from official.xlnet.runtime.memory import require_memory
 from official.xlnet.tasks.batching import TrainingBatches
 from official.xlnet.tasks.task import Task
 
@@ -51,9 +50,7 @@ class ClassificationTask(ModelTask):
 
     def build_model(self) -> XLNetTaskModel:
         """Creates the model, with a head for the labels of the training data."""
-        config = self._task.config
-        require_memory(config.model, config.training.batch_size)
-        return XLNetTaskModel(config)
+        return XLNetTaskModel(self._task.config)
 
     def initialize(self, model: XLNetTaskModel) -> None:
         """Restores the encoder of `init_checkpoint`."""

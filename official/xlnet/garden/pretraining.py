@@ -17,7 +17,6 @@ from official.xlnet.data.pretraining_dataset import pretraining_dataset
 from official.xlnet.data.schema import Manifest
 from official.xlnet.garden.model_task import ModelTask, ModelTaskConfig, adamw
 from official.xlnet.modeling.models.xlnet_pretrainer import XLNetPretrainer
-from official.xlnet.runtime.memory import require_memory
 
 
 @dataclasses.dataclass
@@ -47,7 +46,6 @@ class PretrainingTask(ModelTask):
     def build_model(self) -> XLNetPretrainer:
         """Creates the model, with room for a batch in its memory."""
         config = self._xlnet_config()
-        require_memory(config.model, config.training.batch_size)
         model = XLNetPretrainer(config)
         model.make_evaluation_memory()
         return model

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import concurrent.futures
-import dataclasses
 import functools
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -30,7 +29,6 @@ from official.xlnet.inference.network.inference_encoder import InferenceEncoder,
 from official.xlnet.inference.network.length_buckets import default_lengths
 from official.xlnet.modeling.networks import Encoder
 from official.xlnet.runtime.cores import num_cores
-from official.xlnet.runtime.memory import require_memory
 from official.xlnet.tasks.batching import batches_of_equal
 from official.xlnet.tokenization.graph.packing import check_length, pack, padded
 from official.xlnet.tokenization.graph.ragged import ragged
@@ -131,7 +129,6 @@ class TextEmbedder:
         require_number("window_stride", window_stride, COUNT_OR_NONE)
         self._window_stride = window_stride
         self._tokenizer, self.max_length, self.num_truncated = tokenizer, max_length, 0
-        self._model = dataclasses.replace(encoder.config.model, mem_len=0)
         self.width = encoder.config.model.d_model * len(layers)
         self._layers = layers if len(layers) > 1 else []
         self._lengths = default_lengths(max_length)
@@ -192,7 +189,6 @@ class TextEmbedder:
 
     def _new_graph(self, length: int, pooling: str) -> Callable:
         """The encoder and the pooling for inputs of one length, [B, T] to [B, D] or [B, T, D]."""
-        require_memory(self._model, 1, length)
 
         def vectors(token_ids, segment_ids, is_padding):
             content_BTD, _ = self._encoder(

@@ -26,7 +26,6 @@ from official.xlnet.modeling.models.xlnet_task_model import (
     XLNetTaskModel,
     bucket_lengths,
 )
-from official.xlnet.runtime.memory import require_memory
 from official.xlnet.tasks.batching import batches_of_equal, bucket, collate
 from official.xlnet.tasks.task import Prediction, Task
 
@@ -52,7 +51,6 @@ def load_task(model_dir: str) -> tuple[XLNetTaskModel, Task]:
       ConfigError, DataError: the directory holds no fine-tuned model.
     """
     config = task_config(model_dir)
-    require_memory(config.model, config.training.batch_size, config.task.max_length)
     task = TASKS[config.task.name](config, load_tokenizer(model_dir))
     model = XLNetTaskModel(config)
     model_directory.restore(model_dir, encoder=model.encoder, head=model.head)

@@ -28,7 +28,7 @@ from official.xlnet.files.locks import only_writer
 from official.xlnet.files.public import public
 from official.xlnet.files.schema import OneOf, Range
 from official.xlnet.inference.network.inference_encoder import finite
-from official.xlnet.modeling.kernels.product_type import products_in
+from official.xlnet.modeling.kernels.product_type import matmul_precision
 from official.xlnet.modeling.kernels.tensorflow_internals import without_custom_gradients
 from official.xlnet.serving.factory import create_service
 from official.xlnet.serving.samples import write_samples, write_warmup
@@ -71,7 +71,7 @@ def export(
       text_columns: names of the text inputs; default: as in training.
       max_characters: maximum length of a text in code points; longer texts are rejected.
       max_windows: maximum number of windows of a text; longer texts are rejected.
-      products: type of the operands of matrix products, see `products_in`; default: float32.
+      products: type of the operands of matrix products, see `matmul_precision`; default: float32.
 
     Returns:
       A dictionary with
@@ -95,7 +95,7 @@ def export(
     """
     if version is not None and os.path.exists(os.path.join(output, str(version))):
         raise DataError(f"{os.path.join(output, str(version))} exists: expected a new version")
-    with only_writer(output), products_in(products):
+    with only_writer(output), matmul_precision(products):
         for left in glob.glob(os.path.join(glob.escape(output), f"{_INCOMPLETE}*")):
             shutil.rmtree(left)  # By an export that was killed.
         service = create_service(

@@ -16,7 +16,7 @@ from official.xlnet.data.examples import Example
 from official.xlnet.errors import DataError
 
 
-def goes_on_with_head(
+def resumes_head(
     config: XLNetConfig, given: set[str], init_from: str, examples: Sequence[Example]
 ) -> bool:
     """Whether a run begins with the head of its model; says so, or why not. See `take_head`.

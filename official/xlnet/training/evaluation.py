@@ -16,7 +16,6 @@ from official.xlnet.data.pretraining_dataset import Records, reading_errors
 from official.xlnet.data.schema import Manifest
 from official.xlnet.errors import require_data
 from official.xlnet.modeling.objectives import create_objective
-from official.xlnet.runtime.memory import require_memory
 from official.xlnet.runtime.perplexity import LARGEST_EXPONENT, perplexity
 from official.xlnet.tokenization.special_tokens import VOCAB_FILE
 from official.xlnet.tokenization.tokenizer import WORD_START, Tokenizer
@@ -71,7 +70,6 @@ def evaluate(
     vocab = os.path.join(model_dir, VOCAB_FILE)
     records = Records(data_dir, config, vocab)
     batch_size = records.largest_batch(split, config.training.batch_size)
-    require_memory(config.model, batch_size, config.data.seq_len)
     data = records.batches(batch_size, split, epochs=1)
     model = load_pretrainer(model_dir, config, batch_size=batch_size, dtype="float32")
     model.compile(jit_compile=config.training.jit_compile)

@@ -27,7 +27,6 @@ from official.xlnet.files.locks import only_writer
 from official.xlnet.files.schema import conform
 from official.xlnet.inference.task_prediction import evaluate_examples, require_labels, unit_lengths
 from official.xlnet.runtime.agreement import lost_workers, require_agreement
-from official.xlnet.runtime.memory import require_memory, rows_at_once
 from official.xlnet.tasks.batching import TrainingBatches
 from official.xlnet.tasks.data_report import DATA_FILE, data_report
 from official.xlnet.tasks.reports import write_report
@@ -94,8 +93,6 @@ def run_finetuning(
       KeyboardInterrupt: SIGINT was received (Ctrl-C, Stop in a notebook); a checkpoint was saved.
     """
     replicas = start.strategy.num_replicas_in_sync
-    rows = rows_at_once(config.training, replicas)
-    require_memory(config.model, rows, config.task.max_length, training=True)
     inputs = inputs_of(train, dev, start.init_from)
     if recorded_steps(os.path.join(output, RUN_DIR)):
         # In the order in which the run knows them.

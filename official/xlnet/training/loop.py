@@ -31,7 +31,7 @@ from official.xlnet.errors import DivergedError, PreemptedError, StoppedError, r
 from official.xlnet.files.checksums import INPUTS_FILE, check_inputs
 from official.xlnet.files.json_files import read_json
 from official.xlnet.files.locks import require_in_place
-from official.xlnet.modeling.kernels.product_type import advice_on_products, products_in
+from official.xlnet.modeling.kernels.product_type import advice_on_products, matmul_precision
 from official.xlnet.modeling.models.trainable_model import TrainableModel
 from official.xlnet.modeling.ops.keras import keras
 from official.xlnet.runtime.agreement import require_agreement
@@ -219,7 +219,7 @@ class Loop(keras.callbacks.Callback):
         self.begin()
         minutes = math.inf if self._minutes is None else self._minutes
         self._deadline = time.monotonic() + 60 * minutes
-        with products_in(training.products), TerminationSignal() as self._termination:
+        with matmul_precision(training.products), TerminationSignal() as self._termination:
             steps = self._last_step - self.step
             model.fit(data, steps_per_epoch=steps, verbose=0, callbacks=[self])
             wait_for_workers(self.strategy)  # A scheduler may end all others with the first.

@@ -22,7 +22,6 @@ from official.xlnet.runtime.agreement import lost_workers
 from official.xlnet.runtime.distribution import prepare_devices
 from official.xlnet.runtime.history import read_history
 from official.xlnet.runtime.host import host_state_kept
-from official.xlnet.runtime.memory import require_memory, rows_at_once
 from official.xlnet.tokenization.special_tokens import VOCAB_FILE
 from official.xlnet.training.pretraining_loop import PretrainingLoop
 from official.xlnet.training.run_data import RunData
@@ -97,8 +96,6 @@ def pretrain(
     paths, shares = zip(*map(weighted, several), strict=True)
     vocab = os.path.join(init_from or paths[0], VOCAB_FILE)
     records = [Records(path, config, vocab) for path in paths]
-    rows = rows_at_once(config.training, distribution.num_replicas_in_sync)
-    require_memory(config.model, rows, config.data.seq_len, training=True)
     run_data = RunData(config.training, records, distribution, shares)
     inputs = {"records": run_data.checksum, "initial weights": weights_checksum(init_from)}
     loop = PretrainingLoop(

@@ -63,8 +63,7 @@ class PretrainingLoop(Loop):
     def begin(self) -> None:
         """Logs the plan of the run, and warnings about unusual settings."""
         config, data = self.config, self._data
-        replicas = self.strategy.num_replicas_in_sync
-        self.log.keep(run_health.plan(config, data.lanes, self._last_step, replicas))
+        self.log.keep(run_health.plan(config, data.lanes, self._last_step))
         for part in data.parts if len(data.parts) > 1 else ():
             self.log.keep(
                 f"{part.records.path}: {part.rows} of {config.training.batch_size} rows, "

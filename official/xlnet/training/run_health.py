@@ -25,7 +25,6 @@ from official.xlnet.data.pretraining_dataset import Records
 from official.xlnet.data.schema import Manifest, SplitManifest
 from official.xlnet.errors import DivergedError
 from official.xlnet.modeling.objectives import create_objective
-from official.xlnet.runtime.memory import least_bytes, rows_at_once
 
 if TYPE_CHECKING:  # `prepare` counts targets without a model.
     from official.xlnet.modeling.models.xlnet_pretrainer import XLNetPretrainer
@@ -70,30 +69,25 @@ def usual_learning_rate(num_weights: int) -> float:
     return max(0.003239 - 0.0001395 * math.log(num_weights), 1e-5)
 
 
-def plan(config: XLNetConfig, data: SplitManifest, steps: int, num_replicas: int = 1) -> str:
-    """Describes a run in one line: parameters, steps, tokens, passes over the data, memory.
+def plan(config: XLNetConfig, data: SplitManifest, steps: int) -> str:
+    """Describes a run in one line: parameters, steps, tokens, passes over the data.
 
     Args:
       config: the experiment configuration.
       data: manifest entry of the training split.
       steps: number of steps from the start of the run.
-      num_replicas: number of replicas that share a batch.
 
     Example:
       >>> plan(config, Manifest.load("records").splits["train"], 1300)
       '0.9 M parameters, 1,300 steps of 16 x 128 tokens (2.7 M tokens), 1.6 passes over 13,312
-      windows, at least 0.028 GB of memory'
+      windows'
     """
     seq_len, batch_size = config.data.seq_len, config.training.batch_size
-    memory = least_bytes(
-        config.model, rows_at_once(config.training, num_replicas), seq_len, training=True
-    )
     return (
         f"{config.model.num_parameters / 1e6:,.1f} M parameters, "
         f"{steps:,} steps of {batch_size} x {seq_len} tokens "
         f"({steps * batch_size * seq_len / 1e6:,.1f} M tokens), "
-        f"{_passes(config, data, steps):,.1f} passes over {data.windows:,} windows, "
-        f"at least {memory / 1e9:.2g} GB of memory"
+        f"{_passes(config, data, steps):,.1f} passes over {data.windows:,} windows"
     )
 
 

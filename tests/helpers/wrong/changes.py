@@ -37,11 +37,8 @@ TEXTS = [
     *(b"\n\x05\n\x03\n\x01a", b"\x08\x96\x01" * 9, "\u202e\ufffd\U0010ffff".encode()),
 ]
 DTYPES = ["int32", "int64", "float32", "bool", "uint8", "complex64", "object"]
-# What is in the place of a file; a program that opens it without asking hangs, or fills the memory.
+# What is in the place of a file.
 KINDS = {
-    "a pipe": os.mkfifo,
-    "an endless device": lambda path: path.symlink_to("/dev/zero"),
-    "a terminal": lambda path: path.symlink_to("/dev/tty"),
     "a folder": pathlib.Path.mkdir,
     "a link to itself": lambda path: path.symlink_to(path.name),
     "nothing": str,

@@ -455,8 +455,3 @@ def test_damaged_archives(tmp_path, old, new, sentence):
 def test_a_damaged_pickle_takes_no_memory(tmp_path):
     (tmp_path / "model.bin").write_bytes(b"\x80\x02Nr\0\0\0\x7f.")  # Number of an object.
     assert_refused("got the number 2130706432", TorchFile, str(tmp_path / "model.bin"))
-
-
-def test_a_pipe_is_no_file_of_weights(tmp_path):
-    os.mkfifo(tmp_path / "model.bin")
-    assert_refused("got a pipe", TorchFile, str(tmp_path / "model.bin"))

@@ -7,7 +7,7 @@ from official.nlp.modeling import layers
 
 from official.xlnet.configs.registry import NETWORKS
 from official.xlnet.errors import ConfigError
-from official.xlnet.modeling.kernels.product_type import products_in
+from official.xlnet.modeling.kernels.product_type import matmul_precision
 from official.xlnet.modeling.models.xlnet_pretrainer import XLNetPretrainer
 from official.xlnet.modeling.ops.keras import keras
 from official.xlnet.training.optimization import layer_of
@@ -127,5 +127,8 @@ def test_settings_that_it_does_not_have(override, sentence):
 
 def test_its_layers_do_not_round_to_bfloat16():
     encoder = rival_encoder()
-    with products_in("bfloat16"), pytest.raises(ConfigError, match="products: expected float32"):
+    with (
+        matmul_precision("bfloat16"),
+        pytest.raises(ConfigError, match="products: expected float32"),
+    ):
         encoder(random_ids(0))

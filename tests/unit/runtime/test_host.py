@@ -1,33 +1,23 @@
 """What a function of ours leaves behind in the process that calls it."""
 
-import os
 import pickle
 import random
 
 import numpy as np
 
 from official import xlnet
-from official.xlnet.runtime.host import host_state_kept
 from official.xlnet.training.pretraining_loop import PretrainingLoop
 from tests.helpers.compare import assert_refused
 
 
-def test_training_and_evaluation_keep_the_random_state_and_the_environment(world, tmp_path):
+def test_training_and_evaluation_keep_the_random_state(world, tmp_path):
     def state():
-        return pickle.dumps([random.getstate(), np.random.get_state(), dict(os.environ)])
+        return pickle.dumps([random.getstate(), np.random.get_state()])
 
     task, before = world.task("classification"), state()
     xlnet.evaluate(task.model, task.dev)
     xlnet.pretrain(world.config, world.data, tmp_path / "run", steps=1)
     assert state() == before
-
-
-def test_variables_that_the_host_has_set_stay(monkeypatch):
-    monkeypatch.setenv("KMP_INIT_AT_FORK", "TRUE")
-    monkeypatch.delenv("KMP_DUPLICATE_LIB_OK", raising=False)
-    with host_state_kept():
-        os.environ["KMP_DUPLICATE_LIB_OK"] = "True"
-    assert os.environ["KMP_INIT_AT_FORK"] == "TRUE" and "KMP_DUPLICATE_LIB_OK" not in os.environ
 
 
 def test_pretraining_ends_when_its_directory_was_moved_and_made_anew(world, tmp_path, monkeypatch):

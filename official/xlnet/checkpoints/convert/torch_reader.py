@@ -25,7 +25,6 @@ import ml_dtypes
 import numpy as np
 
 from official.xlnet.errors import DataError
-from official.xlnet.files import file_system
 
 _DTYPES: dict[str, Any] = {
     "DoubleStorage": np.float64,
@@ -91,7 +90,6 @@ class TorchFile:
         self._dtypes: dict[str, np.dtype] = {}  # By the key of a storage.
         self._places: dict[str, tuple[int, int]] = {}  # Offset and bytes of legacy storages.
         self._folder = ""  # Folder of the storages in a zip archive.
-        file_system.require_regular(path)
         with self._damage_in_a_sentence():
             is_archive = zipfile.is_zipfile(path)
             tensors = self._open_archive() if is_archive else self._open_legacy()

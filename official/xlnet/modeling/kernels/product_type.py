@@ -1,8 +1,8 @@
 """The type that operands of matrix products are rounded to: float32, or bfloat16.
 
 CPUs with the instructions `avx512_bf16` or `amx_bf16` multiply bfloat16 two to five times as fast
-as float32, and sum in float32. In `products_in("bfloat16")` every product of the encoder and the
-LM head rounds its operands to bfloat16; sums over rows, softmax, norms, residuals, moments and
+as float32, and sum in float32. In `matmul_precision("bfloat16")` every product of the encoder and
+the LM head rounds its operands to bfloat16; sums over rows, softmax, norms, residuals, moments and
 weights stay float32. That is what TPUs do with float32 by default. With `mixed_bfloat16`
 everything between the products is bfloat16 too, which is slower than float32 on a CPU.
 """
@@ -28,7 +28,7 @@ _type = tf.float32
 
 @public()
 @contextlib.contextmanager
-def products_in(name: Annotated[str, OneOf(PRODUCTS)] | None) -> Iterator[None]:
+def matmul_precision(name: Annotated[str, OneOf(PRODUCTS)] | None) -> Iterator[None]:
     """Context manager: graphs traced inside round float32 operands of matrix products to a type.
 
     The type applies to the whole process: models of other threads compute with it, too. A model
@@ -41,7 +41,7 @@ def products_in(name: Annotated[str, OneOf(PRODUCTS)] | None) -> Iterator[None]:
       ConfigError: another name.
 
     Example:
-      >>> with products_in("bfloat16"):
+      >>> with matmul_precision("bfloat16"):
       ...     multiply(tf.constant([[1.001]]), tf.constant([[3.0]])).numpy()
       array([[3.]], dtype=float32)
     """
@@ -72,7 +72,7 @@ def multiply(
 
 
 def require_float32_products(where: str) -> None:
-    """Raises `ConfigError` in `products_in("bfloat16")`: for layers that would not round.
+    """Raises `ConfigError` in `matmul_precision("bfloat16")`: for layers that would not round.
 
     Args:
       where: what has such layers, for the message.

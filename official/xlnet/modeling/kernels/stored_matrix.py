@@ -14,9 +14,9 @@ class StoredMatrix(tf.Module):
     """A matrix [I, O] of numbers, or a kernel [I, N, H] that is one of O = N·H columns.
 
     float32, bfloat16 and float16 store the numbers; int8 stores round(w / s) and, for each row or
-    column, s = max |w| / 127. All are multiplied in the type of `products_in`: fewer bytes save
-    memory, not time. An
-    exported classifier of base takes 400, 225, 225 and 139 MB (docs/serving.md).
+    column, s = max |w| / 127. All are multiplied in the type of `matmul_precision`: fewer bytes
+    save memory, not time. An exported classifier of base takes 400, 225, 225 and 139 MB
+    (docs/serving.md).
 
     Args:
       matrix: float32 [I, O] or [I, N, H].

@@ -30,7 +30,6 @@ from official.xlnet.modeling.layers.relative_attention import (
 from official.xlnet.modeling.layers.relative_position import sinusoids
 from official.xlnet.modeling.networks.xlnet_encoder import XLNetEncoder
 from official.xlnet.modeling.ops.attention_weights import AttentionWeights
-from official.xlnet.runtime.memory import require_memory
 
 
 def stored_encoder(
@@ -53,14 +52,10 @@ def stored_encoder(
 
     Returns:
       The copy, and all its variables.
-
-    Raises:
-      ConfigError: the machine has too little memory for the projections of `max_length` tokens.
     """
     model = encoder.model
     copy = XLNetEncoder(encoder.config, encoder.reuse_len, mem_len, dtype="float32")
     copy.blocks = copy.blocks[:num_layers]
-    require_memory(model, distances=2 * (max_length + mem_len))
     table = sinusoids(max_length + mem_len, 0, model.d_model, model.clamp_len)
     variables: list[tf.Variable] = []
 

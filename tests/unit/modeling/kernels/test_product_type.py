@@ -6,7 +6,7 @@ import tensorflow as tf
 
 from official.xlnet.modeling.kernels import product_type
 from official.xlnet.modeling.kernels.device_forms import DEVICES, built_for
-from official.xlnet.modeling.kernels.product_type import advice_on_products, products_in
+from official.xlnet.modeling.kernels.product_type import advice_on_products, matmul_precision
 from official.xlnet.modeling.layers.losses import cross_entropy_sum
 from official.xlnet.modeling.models.xlnet_pretrainer import XLNetPretrainer
 from official.xlnet.modeling.networks.stored_encoder import stored_encoder
@@ -54,7 +54,7 @@ def traced_step(kind, type_name, **settings):
         return loss, tape.gradient(loss, model.trainable_variables)
 
     inputs = tf.nest.map_structure(tf.constant, inputs)
-    with built_for(kind), products_in(type_name):
+    with built_for(kind), matmul_precision(type_name):
         types = product_types(step.get_concrete_function(inputs).graph)
         loss, gradients = step(inputs)
     names = [variable.name for variable in model.trainable_variables]
@@ -85,7 +85,7 @@ def test_stored_weights(storage):
     def vectors(name):
         network, _ = stored_encoder(source, 13, storage)
         function = tf.function(lambda: network(inputs)["content"], autograph=False)
-        with products_in(name):
+        with matmul_precision(name):
             return product_types(function.get_concrete_function().graph), function()
 
     (types, wanted), (rounded_types, rounded) = vectors("float32"), vectors("bfloat16")
@@ -95,12 +95,13 @@ def test_stored_weights(storage):
 
 
 def test_type_ends_with_its_block():
-    with pytest.raises(ZeroDivisionError), products_in("bfloat16"):
+    assert xlnet.products_in is xlnet.matmul_precision  # Its former name.
+    with pytest.raises(ZeroDivisionError), matmul_precision("bfloat16"):
         raise ZeroDivisionError
     product = product_type.multiply(tf.constant([[1.001]]), tf.constant([[3.0]]))
     np.testing.assert_allclose(product, [[3.003]], rtol=1e-6)
     with pytest.raises(ValueError, match="expected one of float32, bfloat16, got 'float16'"):
-        products_in("float16").__enter__()
+        matmul_precision("float16").__enter__()
 
 
 @pytest.mark.parametrize(

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
+from official.xlnet.modeling.networks.xlnet_encoder import XLNetEncoder
 from official.xlnet.modeling.ops.keras import keras
 from tests.helpers.tiny import (
     BATCH,
@@ -13,8 +14,16 @@ from tests.helpers.tiny import (
     VOCAB,
     WIDTH,
     random_inputs,
+    tiny_config,
     tiny_encoder,
 )
+
+
+@pytest.mark.parametrize("changes", [{}, {"untie_r": False}, {"num_layers": 3, "d_inner": 31}])
+def test_the_number_of_parameters_is_known_without_building(changes):
+    encoder = XLNetEncoder(tiny_config(**changes))
+    encoder.build()
+    assert encoder.config.model.num_parameters == encoder.count_params()
 
 
 def test_hidden_states():
