@@ -24,6 +24,7 @@ from official.xlnet.modeling.networks import Encoder
 from official.xlnet.modeling.ops.keras import keras, require_no_other_keras
 
 _ACCURACIES = ("accuracy", "acc", "binary_accuracy")
+_CROSS_ENTROPIES = ("crossentropy", "ce")
 TASKS = ("classification", "multi_label", "regression")
 
 
@@ -91,21 +92,22 @@ class XLNetClassifier(EncoderWithHead):
             probabilities above a half.
         """
         require_no_other_keras("compile", (loss, metrics))
-        is_binary = self.num_classes == 1
-        for one in tf.nest.flatten(loss):
-            name = one if isinstance(one, str) else getattr(one, "name", "")
-            is_binary |= name.startswith("binary")
-            if _takes_probabilities(one):
-                raise ConfigError(
-                    "loss: expected one of logits, with from_logits=True, got "
-                    f"{name or one!r} of probabilities"
-                )
-        for one in tf.nest.flatten([metrics, kwargs.get("weighted_metrics")]):
-            if _measures_probabilities(one) or (is_binary and one in _ACCURACIES):
+        losses = [_resolved(loss, keras.losses) for loss in tf.nest.flatten(loss)]
+        for measure in filter(_reads_probabilities, losses):
+            name = getattr(measure, "name", None) or getattr(measure, "__name__", measure)
+            raise ConfigError(
+                f"loss: expected one of logits, with from_logits=True, got {name!r} of "
+                "probabilities"
+            )
+        names = [getattr(loss, "name", getattr(loss, "__name__", "")) for loss in losses]
+        is_binary = self.num_classes == 1 or any(name.startswith("binary") for name in names)
+        ambiguous = _ACCURACIES * is_binary + _CROSS_ENTROPIES  # Resolved by Keras in a step.
+        for metric in tf.nest.flatten([metrics, kwargs.get("weighted_metrics")]):
+            if metric in ambiguous or _reads_probabilities(_resolved(metric, keras.metrics)):
                 raise ConfigError(
                     f"metrics: expected metrics of logits, e.g. {keras.__name__}.metrics."
                     "BinaryCrossentropy(from_logits=True) or BinaryAccuracy(threshold=0.0), as "
-                    f"probabilities above a half are logits above 0, got {one!r}"
+                    f"probabilities above a half are logits above 0, got {metric!r}"
                 )
         super().compile(
             optimizer=optimizer, loss=loss, metrics=metrics, loss_weights=loss_weights, **kwargs
@@ -137,35 +139,26 @@ class XLNetClassifier(EncoderWithHead):
         return cls(**{k: load(x) if k in parts else x for k, x in config.items()})
 
 
-def _measures_probabilities(metric: Any) -> bool:
-    """Whether a metric is a cross-entropy of probabilities, or has thresholds from 0 to 1."""
-    if isinstance(metric, str):
-        if "crossentropy" in metric or metric == "ce":
-            return True
-        metric = keras.metrics.get(metric)
-    if isinstance(metric, str):
-        return False  # Keras does not know it, and says so in the first step.
-    if not isinstance(metric, keras.metrics.Metric):
-        return metric is keras.metrics.binary_accuracy or _takes_probabilities(metric)
-    config = metric.get_config()
-    # Those of AUC and the like, `num_thresholds`, are from 0 to 1 unless it is told of logits.
-    takes_logits = config.get("from_logits", "num_thresholds" not in config)
-    if not takes_logits or isinstance(metric, keras.metrics.KLDivergence):
-        return True
-    thresholds = tf.nest.flatten([config.get("thresholds", ()), config.get("threshold", ())])
-    is_default = config.get("thresholds", 0) is None and config.get("top_k") is None
-    return is_default or any(x is not None and 0 < x < 1 for x in thresholds)
+def _resolved(measure: Any, module: Any) -> Any:
+    """A loss or metric by its name in Keras; others as they are."""
+    return module.get(measure) if isinstance(measure, str) else measure
 
 
-def _takes_probabilities(loss: Any) -> bool:
-    """Whether a loss, its name or its function has `from_logits`, and it is False."""
-    if isinstance(loss, str):
-        loss = keras.losses.get(loss)
-    if loss is keras.losses.kl_divergence or isinstance(loss, keras.losses.KLDivergence):
+def _reads_probabilities(measure: Any) -> bool:
+    """Whether a loss or metric expects numbers from 0 to 1: by `from_logits` and its thresholds."""
+    if isinstance(measure, keras.losses.KLDivergence | keras.metrics.KLDivergence):
         return True
-    if isinstance(loss, keras.losses.Loss):
-        return loss.get_config().get("from_logits") is False
-    if not callable(loss):
-        return False
-    parameter = inspect.signature(loss).parameters.get("from_logits")
-    return parameter is not None and parameter.default is False
+    if not isinstance(measure, keras.losses.Loss | keras.metrics.Metric):
+        if not callable(measure):
+            return False  # None, or a name that Keras refuses in the first step.
+        parameter = inspect.signature(measure).parameters.get("from_logits")
+        is_default = parameter is not None and parameter.default is False
+        return is_default or measure in (keras.losses.kl_divergence, keras.metrics.binary_accuracy)
+    settings = measure.get_config()
+    thresholds = settings.get("thresholds", settings.get("threshold", 0.0))
+    if thresholds is None and "thresholds" in settings and settings.get("top_k") is None:
+        thresholds = 0.5  # The default of Keras, except of the best k.
+    # The thresholds of AUC and the like, `num_thresholds`, are from 0 to 1 without `from_logits`.
+    return not settings.get("from_logits", "num_thresholds" not in settings) or any(
+        threshold is not None and 0 < threshold < 1 for threshold in tf.nest.flatten(thresholds)
+    )

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
+from official import xlnet
 from official.xlnet.modeling.kernels import product_type
 from official.xlnet.modeling.kernels.device_forms import DEVICES, built_for
 from official.xlnet.modeling.kernels.product_type import advice_on_products, matmul_precision
