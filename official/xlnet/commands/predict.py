@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import functools
 import itertools
 import os
 import re
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from typing import Annotated, Any, NamedTuple
+from typing import Annotated, Any
 
 from data_prep.tasks.task_data import columns_of, stream_task
 from official.xlnet import __version__
@@ -15,18 +16,21 @@ from official.xlnet.checkpoints.any_format import load_config, weights_checksum
 from official.xlnet.configs.choices import PRODUCTS
 from official.xlnet.configs.registry import DATASETS, INPUTS
 from official.xlnet.configs.task import TaskConfig
+from official.xlnet.configs.validation import require
 from official.xlnet.data.examples import Example
 from official.xlnet.data.graph_names import columns_of_inputs
 from official.xlnet.data.reading import check_unknown, say_counts
 from official.xlnet.data.result_files import require_json_lines
 from official.xlnet.data.text_files import write_json_lines, write_resumed
-from official.xlnet.errors import ConfigError, require_config
+from official.xlnet.errors import require_config
 from official.xlnet.files.arguments import OutputFile, Path
 from official.xlnet.files.atomic import is_stream
 from official.xlnet.files.checksums import sha256_of
 from official.xlnet.files.public import public
 from official.xlnet.files.schema import OneOf, Range
 from official.xlnet.runtime.progress import per_second
+
+Predict = Callable[[Iterable[Example]], Iterator[dict[str, Any]]]
 
 
 @public()
@@ -77,114 +81,70 @@ def predict_file(
         bool(model) != bool(endpoint), "model and endpoint", "one of them", "both or none"
     )
     require_json_lines(output)
+    part, num_parts = _part_of(shard)
+    identity: Any = None  # What predictions depend on, as far as that is known.
+    counts: Mapping[str, int] = {}
     if endpoint:
-        predictor = _remote(endpoint, name, signature, timeout, retries, task, input, batch_size)
+        from official.xlnet.serving.client.endpoint import connect
+        from official.xlnet.serving.client.prediction import predict_remotely
+
+        server, unit = connect(endpoint, name, signature, timeout, retries), batch_size
+        names = server.input_names()
+        settings = _served_task(task, names, input)
+        predict: Predict = functools.partial(
+            predict_remotely, server, input_names=names, batch_size=batch_size
+        )
     else:
-        predictor = _local(model, input)
-    first, stop = _rows_of_shard(predictor, shard)
+        from official.xlnet.inference.ensemble import Ensemble
+
+        ensemble = Ensemble(model)
+        settings, counts = ensemble.task.config.task, ensemble.task.counts
+        predict, unit = ensemble.predict, ensemble.unit
+        if os.path.isfile(input) and not is_stream(output):
+            models = [[weights_checksum(path), load_config(path).as_dict()] for path in model]
+            identity = [__version__, models, sha256_of(input), shard, products]
+    first, stop = 0, None
+    if num_parts > 1:  # Equal numbers of units.
+        num_units = -(-sum(1 for _ in stream_task(input, settings)) // unit)
+        first, stop = (num_units * n // num_parts * unit for n in (part - 1, part))
     start = time.monotonic()
     os.makedirs(os.path.dirname(os.path.abspath(output)), exist_ok=True)
 
     def rows_after(kept: int) -> Iterator[dict[str, Any]]:
-        return predictor.predict(itertools.islice(predictor.examples(), first + kept, stop))
+        return predict(itertools.islice(stream_task(input, settings), first + kept, stop))
 
     kept = 0
     with matmul_precision(products):  # Predictions are made as they are written.
-        if predictor.identity is None or is_stream(output):
+        if identity is None:
             rows = write_json_lines(output, rows_after(0))
         else:
-            identity = [__version__, predictor.identity, sha256_of(input), shard, products]
-            rows, kept = write_resumed(output, rows_after, identity, predictor.unit)
+            rows, kept = write_resumed(output, rows_after, identity, unit)
     rate = per_second(rows - kept, start)
-    unknown = check_unknown(predictor.counts, input) if model else {}
-    say_counts(input, {"rows": rows, **predictor.counts})
+    unknown = check_unknown(counts, input) if model else {}
+    say_counts(input, {"rows": rows, **counts})
     resumed = {"resumed_rows": kept} if kept else {}
-    return {"rows": rows, "rows_per_second": rate, **resumed, **predictor.counts, **unknown}
+    return {"rows": rows, "rows_per_second": rate, **resumed, **counts, **unknown}
 
 
-class _Predictor(NamedTuple):
-    """A source of predictions.
-
-    Attributes:
-      examples: reads the examples, from the first one on.
-      predict: returns the predictions for examples.
-      unit: number of examples that are predicted together.
-      counts: complete once all predictions have been read.
-      identity: JSON of what predictions depend on; None if that is not known.
-    """
-
-    examples: Callable[[], Iterator[Example]]
-    predict: Callable[[Iterable[Example]], Iterator[dict[str, Any]]]
-    unit: int
-    counts: Mapping[str, int]
-    identity: Any
-
-
-def _rows_of_shard(predictor: _Predictor, shard: str | None) -> tuple[int, int | None]:
-    """The rows of a shard, from one to before another: equal numbers of units."""
-    if shard is None:
-        return 0, None
-    part, parts = _shard_of(shard)
-    units = -(-sum(1 for _ in predictor.examples()) // predictor.unit)
-    return units * (part - 1) // parts * predictor.unit, units * part // parts * predictor.unit
-
-
-def _shard_of(shard: str) -> tuple[int, int]:
+def _part_of(shard: str | None) -> tuple[int, int]:
     """The part and the number of parts.
 
     Example:
-      >>> _shard_of("3/16")
+      >>> _part_of("3/16")
       (3, 16)
     """
-    if match := re.fullmatch(r"([0-9]{1,9})/([0-9]{1,9})", shard):
-        part, parts = map(int, match.groups())
-        if 1 <= part <= parts:
-            return part, parts
-    raise ConfigError(f"shard: expected a part of a number of parts, such as 3/16, got {shard}")
+    match = re.fullmatch(r"([0-9]{1,9})/([0-9]{1,9})", shard or "1/1")
+    part, parts = map(int, match.groups() if match else (0, 0))
+    require(1 <= part <= parts, "shard", "a part of a number of parts, such as 3/16", shard)
+    return part, parts
 
 
-def _local(models: Sequence[str], path: str) -> _Predictor:
-    from official.xlnet.inference.ensemble import Ensemble
-
-    ensemble = Ensemble(models)
-    identity = None
-    if os.path.isfile(path):
-        identity = [[weights_checksum(model), load_config(model).as_dict()] for model in models]
-    return _Predictor(
-        lambda: stream_task(path, ensemble.task.config.task),
-        ensemble.predict,
-        ensemble.unit,
-        ensemble.task.counts,
-        identity,
-    )
-
-
-def _remote(
-    address: str,
-    name: str,
-    signature: str,
-    timeout: float,
-    retries: int,
-    task_name: str | None,
-    path: str,
-    batch_size: int,
-) -> _Predictor:
-    from official.xlnet.serving.client.endpoint import connect
-    from official.xlnet.serving.client.prediction import predict_remotely
-
-    endpoint = connect(address, name, signature, timeout, retries)
-    names = endpoint.input_names()
-    known = DATASETS.get(task_name or "", {})
-    # Without a task, the inputs tell; those of any names are of a table of texts.
-    inferred = INPUTS.get(tuple(sorted(names)), INPUTS[()])
-    task = TaskConfig(name=known.get("name", task_name) or inferred)
+def _served_task(name: str | None, inputs: Sequence[str], path: str) -> TaskConfig:
+    """The settings of a served task: by its name, or by its inputs, if these are a task's own."""
+    known = DATASETS.get(name or "", {})
+    inferred = INPUTS.get(tuple(sorted(inputs)), INPUTS[()])
+    task = TaskConfig(name=known.get("name", name) or inferred)
     task.columns = known.get("columns", ())
     if task.has_text_columns and (columns := columns_of(path, task)):
-        task.text_columns = columns_of_inputs(names, columns, path)
-    return _Predictor(
-        lambda: stream_task(path, task),
-        lambda examples: predict_remotely(endpoint, examples, names, batch_size),
-        batch_size,
-        {},
-        None,
-    )
+        task.text_columns = columns_of_inputs(inputs, columns, path)
+    return task

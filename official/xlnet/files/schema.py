@@ -115,6 +115,12 @@ def conform(value: Any, kind: Any, where: str, error: type[Exception] = DataErro
     raise error(f"{where}: expected {expected}, got {name}{shown(value)}")
 
 
+def check_fields(record: Any, error: type[Exception] = DataError) -> None:
+    """Raises an error unless the fields of a dataclass are of their types; see `conform`."""
+    for name, kind in _hints(type(record)).items():
+        conform(getattr(record, name), kind, name, error)
+
+
 def options(kind: Any, value: Any, takes_nan: bool = False) -> list[Any]:
     """The types of a union, or a type itself, that a value is of; items are not looked at."""
     return [option for option in parts_of_union(kind) if _fits(value, option, takes_nan)]

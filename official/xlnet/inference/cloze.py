@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Iterator, Sequence
-from typing import Any, NamedTuple
+from typing import Annotated, Any, NamedTuple
 
 import numpy as np
 import tensorflow as tf
 
-from official.xlnet.configs.validation import AT_LEAST_1, require, require_number
+from official.xlnet.configs.validation import require
 from official.xlnet.errors import require_data
 from official.xlnet.files.arguments import AnyPath
 from official.xlnet.files.public import public
+from official.xlnet.files.schema import Range
 from official.xlnet.inference.generation import (
     SPACE_OR_WORD,
     allowed_pieces,
@@ -22,7 +23,6 @@ from official.xlnet.inference.generation import (
 from official.xlnet.inference.language_model import (
     MASKED,
     SCORED,
-    is_causal,
     loaded,
     require_both_sides,
 )
@@ -55,9 +55,9 @@ class Candidate(NamedTuple):
 def blank_candidates(
     model: AnyPath | XLNetPretrainer,
     texts: str | Sequence[str],
-    candidates: int | Sequence[str] = 10,
+    candidates: Annotated[int, Range(1)] | Sequence[str] = 10,
     tokenizer: Tokenizer | None = None,
-    max_length: int = 1,
+    max_length: Annotated[int, Range(1)] = 1,
 ) -> Any:
     """Returns candidates for each blank of each text, the most probable ones first.
 
@@ -89,15 +89,11 @@ def blank_candidates(
         return blank_candidates(model, [texts], candidates, tokenizer, max_length)[0]
     texts = checked_texts(texts)
     model, tokenizer = loaded(model, tokenizer, SCORED)
-    if is_causal(model.config):
-        require_both_sides(model.config, "fill blanks")
+    require_both_sides(model.config, "fill blanks")
     if not isinstance(candidates, int):
-        candidates = checked_texts([candidates] if isinstance(candidates, str) else candidates)
         require(all(candidates), "candidates", "strings that are not empty", candidates)
         scorer = Scorer(model, tokenizer)
         return [[_ranked(scorer, tokenizer, text, candidates)] for text in texts]
-    require_number("candidates", candidates, AT_LEAST_1)
-    require_number("max_length", max_length, AT_LEAST_1)
     is_allowed_GV = allowed_pieces(tokenizer, model.config.model.vocab_size)
     return [
         [
@@ -109,7 +105,7 @@ def blank_candidates(
 
 
 def _ranked(
-    scorer: Scorer, tokenizer: Tokenizer, text: str, candidates: list[str]
+    scorer: Scorer, tokenizer: Tokenizer, text: str, candidates: Sequence[str]
 ) -> list[Candidate]:
     """Given strings by their likelihood in the only blank of a text."""
     before, *after = parse_blanks(tokenizer, text).parts
@@ -117,14 +113,15 @@ def _ranked(
     spans = [[(len(before), len(before) + len(string))] for string in candidates]
     filled = [before + string + after[0] for string in candidates]
     scores = scorer.score(filled, targets=spans, whole_given=True)
-    return _sorted([(string, each.total) for string, each in zip(candidates, scores, strict=True)])
+    return _sorted(zip(candidates, (score.total for score in scores), strict=True))
 
 
 def _sorted(strings: Iterable[tuple[str, float]]) -> list[Candidate]:
     """Candidates of strings and their log-likelihoods."""
-    best_first = sorted(strings, key=lambda each: -each[1])
+    best_first = sorted(strings, key=lambda candidate: -candidate[1])
     return [
-        Candidate(each, math.exp(log_p), rank) for rank, (each, log_p) in enumerate(best_first, 1)
+        Candidate(string, math.exp(log_p), rank)
+        for rank, (string, log_p) in enumerate(best_first, 1)
     ]
 
 
@@ -138,9 +135,9 @@ def _best(
     is_allowed_GV: np.ndarray,
 ) -> list[Candidate]:
     """The most probable strings in one of the blanks of a text."""
-    blank, found = parsed.blanks[index], dict[str, float]()
+    blank, log_likelihoods = parsed.blanks[index], dict[str, float]()
     for length in [blank.length] if blank.length else range(1, max_length + 1):
-        lengths = [each.length or 1 for each in parsed.blanks]
+        lengths = [other.length or 1 for other in parsed.blanks]
         lengths[index] = length
         check_length(model, parsed, lengths)
         row = blank_row(parsed, lengths, np.random.default_rng())
@@ -151,10 +148,10 @@ def _best(
         for log_p, ids in _sequences(model, row, row.targets[part], is_allowed_GV[groups], number):
             string = tokenizer.decode(ids)
             if not blank.begins_word:  # The tokenizer would not cut at the blank.
-                found[string] = max(log_p, found.get(string, -math.inf))
+                log_likelihoods[string] = max(log_p, log_likelihoods.get(string, -math.inf))
             elif tokenizer.encode(string)[-length:] == ids:
-                found[string] = log_p
-    return _sorted(found.items())[:number]
+                log_likelihoods[string] = log_p
+    return _sorted(log_likelihoods.items())[:number]
 
 
 def _sequences(
@@ -175,14 +172,14 @@ def _sequences(
     for place, is_allowed_V in zip(targets, is_allowed_PV, strict=True):
         # Of the last piece, more: those that the tokenizer would not make are left out.
         width *= _LAST if place == targets[-1] else 1
-        found_3X = np.zeros([3, 0])  # Log-likelihoods, rows of the beam, pieces.
+        beam_3X = np.zeros([3, 0])  # Log-likelihoods, rows of the beam, pieces.
         for first in range(0, len(ids_WT), _ROWS):
             rows = slice(first, first + _ROWS)
             log_p_RV = log_p_W[rows, None] + _log_p(model, ids_WT[rows], order_T, place)
             row_X, piece_X = np.nonzero(np.broadcast_to(is_allowed_V, log_p_RV.shape))
-            found_3X = np.c_[found_3X, [log_p_RV[row_X, piece_X], first + row_X, piece_X]]
-            found_3X = found_3X[:, np.argsort(-found_3X[0], kind="stable")[:width]]
-        log_p_W, (row_W, piece_W) = found_3X[0], found_3X[1:].astype(int)
+            beam_3X = np.c_[beam_3X, [log_p_RV[row_X, piece_X], first + row_X, piece_X]]
+            beam_3X = beam_3X[:, np.argsort(-beam_3X[0], kind="stable")[:width]]
+        log_p_W, (row_W, piece_W) = beam_3X[0], beam_3X[1:].astype(int)
         ids_WT = ids_WT[row_W]
         ids_WT[:, place] = piece_W
     return zip(log_p_W.tolist(), ids_WT[:, targets].tolist(), strict=True)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import concurrent.futures
 import functools
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 import tensorflow as tf
@@ -13,18 +13,11 @@ import tensorflow as tf
 from official.xlnet.checkpoints.any_format import load_tokenizer
 from official.xlnet.checkpoints.model_directory import load_encoder
 from official.xlnet.configs.choices import POOLINGS
-from official.xlnet.configs.validation import (
-    AT_LEAST_1,
-    COUNT_OR_NONE,
-    Range,
-    require,
-    require_number,
-    require_one_of,
-    require_type,
-)
+from official.xlnet.configs.validation import require
 from official.xlnet.errors import ConfigError
 from official.xlnet.files.arguments import AnyPath
 from official.xlnet.files.public import public
+from official.xlnet.files.schema import OneOf, Range
 from official.xlnet.inference.network.inference_encoder import InferenceEncoder, finite
 from official.xlnet.inference.network.length_buckets import default_lengths
 from official.xlnet.modeling.networks import Encoder
@@ -108,25 +101,23 @@ class TextEmbedder:
       (128,)
     """
 
+    @public()
     def __init__(
         self,
         encoder: Encoder,
         tokenizer: Tokenizer,
         layer: int | Sequence[int] = -1,
-        max_length: int | None = None,
-        window_stride: int = 0,
+        max_length: Annotated[int, Range(1)] | None = None,
+        window_stride: Annotated[int, Range(0)] = 0,
     ):
-        require_type("encoder", encoder, Encoder)
         num_layers = encoder.config.model.num_layers
         layers = list(layer) if isinstance(layer, Sequence) else [layer]
-        for each in layers:
-            require_number("layer", each, Range(-num_layers - 1, num_layers))
+        for number in layers:
+            Range(-num_layers - 1, num_layers).check(number, "layer")
         require(bool(layers), "layer", "at least one", layer)
-        layers = [each % (num_layers + 1) for each in layers]
+        layers = [number % (num_layers + 1) for number in layers]
         max_length = encoder.config.data.seq_len if max_length is None else max_length
-        require_number("max_length", max_length, AT_LEAST_1)
         check_length(1, max_length)
-        require_number("window_stride", window_stride, COUNT_OR_NONE)
         self._window_stride = window_stride
         self._tokenizer, self.max_length, self.num_truncated = tokenizer, max_length, 0
         self.width = encoder.config.model.d_model * len(layers)
@@ -137,12 +128,14 @@ class TextEmbedder:
         # The operations of one batch do not fill the cores, so that several run side by side.
         self._threads = concurrent.futures.ThreadPoolExecutor(num_cores())
 
+    @public()
     def __call__(
-        self, texts: str | Sequence[str], pooling: str = "mean", batch_size: int = 32
+        self,
+        texts: Any,
+        pooling: Annotated[str, OneOf(POOLINGS)] = "mean",
+        batch_size: Annotated[int, Range(1)] = 32,
     ) -> np.ndarray:
         """The embeddings; see `embed`."""
-        require_one_of("pooling", pooling, POOLINGS)
-        require_number("batch_size", batch_size, AT_LEAST_1)
         if isinstance(texts, str):
             return self([texts], pooling, batch_size)[0]
         ids = self._tokenizer.encode_batch(checked_texts(texts))

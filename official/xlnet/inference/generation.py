@@ -9,15 +9,15 @@ from __future__ import annotations
 
 import dataclasses
 import functools
-from typing import Any, TypeVar
+from typing import Annotated, Any, TypeVar
 
 import numpy as np
 import tensorflow as tf
 
-from official.xlnet.configs.validation import AT_LEAST_1, require_number
 from official.xlnet.errors import require_data
 from official.xlnet.files.arguments import AnyPath
 from official.xlnet.files.public import public
+from official.xlnet.files.schema import Range
 from official.xlnet.inference.cached_decoding import Draws, Template, decode
 from official.xlnet.inference.language_model import (
     bucket,
@@ -71,10 +71,10 @@ class _Row:
 def generate(
     model: AnyPath | XLNetPretrainer,
     prompts: Texts,
-    num_tokens=64,
+    num_tokens: Annotated[int, Range(1)] = 64,
     sampling=_DRAWN,
     tokenizer=None,
-    max_blank_length=1,
+    max_blank_length: Annotated[int, Range(1)] = 1,
     temperature=None,
     top_k=None,
     top_p=None,
@@ -113,8 +113,6 @@ def generate(
       >>> generate("runs/base", "The cat", num_tokens=3, temperature=0)
       'The cat sat on the'
     """
-    require_number("num_tokens", num_tokens, AT_LEAST_1)
-    require_number("max_blank_length", max_blank_length, AT_LEAST_1)
     sampling = _changed(sampling, temperature=temperature, top_k=top_k, top_p=top_p, seed=seed)
 
     def outputs(texts: list[str]) -> list[str]:
@@ -138,7 +136,7 @@ def generate(
 def fill_blanks(
     model: AnyPath | XLNetPretrainer,
     texts: Texts,
-    max_length=1,
+    max_length: Annotated[int, Range(1)] = 1,
     sampling=_GREEDY,
     tokenizer=None,
     temperature=None,
@@ -177,7 +175,6 @@ def fill_blanks(
       >>> fill_blanks("runs/base", "The ____ sat on the ____{2}.")
       'The cat sat on the door mat.'
     """
-    require_number("max_length", max_length, AT_LEAST_1)
     sampling = _changed(sampling, temperature=temperature, top_k=top_k, top_p=top_p, seed=seed)
 
     def filled(texts: list[str]) -> list[str]:

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import dataclasses
-import numbers
+from typing import Annotated
 
 import tensorflow as tf
 
-from official.xlnet.configs.validation import COUNT_OR_NONE, NOT_NEGATIVE, Range, require_number
+from official.xlnet.errors import ConfigError
+from official.xlnet.files.schema import Range, check_fields
 
 _LEAST = tf.float32.as_numpy_dtype(1.2e-38)  # Smaller positive numbers may count as 0.
 
@@ -25,16 +26,13 @@ class Sampling:
         the texts in the other places.
     """
 
-    temperature: float = 1.0
-    top_k: int = 0
-    top_p: float = 1.0
-    seed: int = 0
+    temperature: Annotated[float, Range(0)] = 1.0
+    top_k: Annotated[int, Range(0, 2**31 - 1)] = 0
+    top_p: Annotated[float, Range(0, 1, open_low=True)] = 1.0
+    seed: Annotated[int, Range(0)] = 0
 
     def __post_init__(self):
-        require_number("temperature", self.temperature, NOT_NEGATIVE, numbers.Real)
-        require_number("top_k", self.top_k, COUNT_OR_NONE)
-        require_number("top_p", self.top_p, Range(0, 1, open_low=True), numbers.Real)
-        require_number("seed", self.seed, NOT_NEGATIVE)
+        check_fields(self, ConfigError)
 
 
 def choose(

@@ -8,9 +8,11 @@ import itertools
 import math
 import re
 from collections.abc import Iterator, Sequence
+from typing import Annotated
 
 from official.xlnet.configs.choices import PUNCTUATION, UNITS
-from official.xlnet.configs.validation import require_one_of
+from official.xlnet.files.public import public
+from official.xlnet.files.schema import OneOf
 from official.xlnet.inference.scoring import Score
 from official.xlnet.inference.text_parts import Span
 from official.xlnet.tokenization.unspaced_scripts import CHARACTERS, WORD
@@ -44,7 +46,12 @@ class Word:
     cumulated: float
 
 
-def words_of(score: Score, punctuation: str = "attached", unit: str = "nats") -> list[Word]:
+@public()
+def words_of(
+    score: Score,
+    punctuation: Annotated[str, OneOf(PUNCTUATION)] = "attached",
+    unit: Annotated[str, OneOf(UNITS)] = "nats",
+) -> list[Word]:
     """Returns the words of a text that has been scored; `cumulated` ends at minus its total.
 
     Words are separated by spaces. In scripts without spaces, each character is one. A piece belongs
@@ -63,7 +70,6 @@ def words_of(score: Score, punctuation: str = "attached", unit: str = "nats") ->
       >>> [(word.word, word.pieces) for word in words_of(scorer(["The unfit, too."])[0])]
       [('The', 1), ('unfit,', 3), ('too.', 2)]
     """
-    require_one_of("unit", unit, UNITS)
     log_p = score.log_likelihoods / (1.0 if unit == "nats" else math.log(2.0))
     words: list[Word] = []
     for (start, end), pieces in word_spans(score.text, score.offsets, punctuation):
@@ -82,21 +88,17 @@ def word_spans(
       text: the text.
       offsets: start and end of its pieces, or of some of them.
       punctuation: see `words_of`.
-
-    Raises:
-      ConfigError: `punctuation` is another word.
     """
-    require_one_of("punctuation", punctuation, PUNCTUATION)
     pattern = WORD if punctuation == "attached" else _MARKS_ALONE
-    found = [match.span() for match in pattern.finditer(text)]
-    starts = [start for start, _ in found]
+    spans = [match.span() for match in pattern.finditer(text)]
+    starts = [start for start, _ in spans]
     for start, end in offsets:
         del starts[bisect.bisect_right(starts, start) : bisect.bisect_left(starts, end)]
-    stops = [bisect.bisect_left(found, (start,)) for start in starts[1:]]
-    ends = [found[stop - 1][1] for stop in [*stops, len(found)] if found]
+    stops = [bisect.bisect_left(spans, (start,)) for start in starts[1:]]
+    ends = [spans[stop - 1][1] for stop in [*stops, len(spans)] if spans]
     for word, group in itertools.groupby(
         range(len(offsets)),
         lambda piece: max(0, bisect.bisect_right(starts, offsets[piece][0]) - 1),
     ):
         pieces = list(group)
-        yield (starts[word], ends[word]) if found else offsets[pieces[0]], pieces
+        yield (starts[word], ends[word]) if spans else offsets[pieces[0]], pieces

@@ -17,9 +17,7 @@ from typing import Any, TypeVar
 
 import tensorflow as tf
 
-from official.xlnet.configs.choices import WEIGHT_STORAGE
 from official.xlnet.configs.registry import SERVICES
-from official.xlnet.configs.validation import require_one_of
 from official.xlnet.errors import require_config
 from official.xlnet.inference.network.inference_encoder import TaskNetwork
 from official.xlnet.inference.network.length_buckets import Tensors
@@ -70,7 +68,6 @@ class Settings:
             f"ascending lengths from {shortest} on",
             ", ".join(map(str, self.lengths)),
         )
-        require_one_of("weights", self.weights, WEIGHT_STORAGE)
 
     @property
     def num_texts(self) -> int:
