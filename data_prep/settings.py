@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 import dataclasses
-import numbers
 import re
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
-from official.xlnet.configs.validation import SHARE, require_number
-from official.xlnet.data.reading import MAX_LOST
+from official.xlnet.data.reading import MAX_LOST, MaxLost
 from official.xlnet.errors import DataError, require_data
+from official.xlnet.files.schema import OneOf, Range, check_fields
 
 if TYPE_CHECKING:  # Importing it loads TensorFlow, which workers do not need.
     from official.xlnet.configs.data import DataConfig
-ON_BAD_UTF8 = ("error", "replace")
+OnBadUtf8 = Annotated[str, OneOf(("error", "replace"))]
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -32,26 +31,20 @@ class ReadOptions:
         says; blank lines separate the documents of plain text nevertheless.
 
     Raises:
-      ConfigError: `max_lost` is not a share.
-      DataError: another value is not allowed.
+      ConfigError: a value is out of range.
+      DataError: it is of another type, or `document_start` is not a regular expression.
     """
 
     format: str = "auto"
     text_field: str = "text"
-    on_bad_utf8: str = "error"
+    on_bad_utf8: OnBadUtf8 = "error"
     document_start: str = ""
-    max_lost: float = MAX_LOST
+    max_lost: MaxLost = MAX_LOST
     keep_whitespace: bool = False
 
     def __post_init__(self):
         """Validates the values."""
-        require_data(
-            self.on_bad_utf8 in ON_BAD_UTF8,
-            "on_bad_utf8",
-            "one of error, replace",
-            f"{self.on_bad_utf8!r}",
-        )
-        require_number("max_lost", self.max_lost, SHARE, numbers.Real)
+        check_fields(self)
         try:
             self.document_starts()
         except (re.error, OverflowError, RecursionError) as error:
@@ -85,8 +78,8 @@ class SampleOptions(ReadOptions):
     """
 
     document_start: str = dataclasses.field(default="", init=False)  # Lines are sampled.
-    sample_bytes: int = 100_000_000
-    seed: int = 0
+    sample_bytes: Annotated[int, Range(1, 2**62)] = 100_000_000
+    seed: Annotated[int, Range(0, 2**32 - 1)] = 0
     progress: bool = False
 
 

@@ -23,13 +23,14 @@ from data_prep.pipelines import job as jobs
 from data_prep.pipelines.local_workers import local_workers
 from data_prep.records.lane_files import write_lane
 from data_prep.records.token_files import write_token_files
-from data_prep.settings import ON_BAD_UTF8, Settings
+from data_prep.settings import OnBadUtf8, Settings
 from official.xlnet.configs.experiment import XLNetConfig
+from official.xlnet.data.reading import MaxLost
 from official.xlnet.errors import require_extra
 from official.xlnet.files.arguments import COMMAS, IN_PYTHON, AnyPath, Path, split_options
 from official.xlnet.files.locks import only_writer
 from official.xlnet.files.public import public
-from official.xlnet.files.schema import OneOf, Range
+from official.xlnet.files.schema import Range
 from official.xlnet.runtime.cores import num_cores
 
 
@@ -47,9 +48,9 @@ def prepare(
     beam_options: str | Annotated[Sequence[str], IN_PYTHON] | None = None,
     format: str = Settings.format,
     text_field: str = Settings.text_field,
-    on_bad_utf8: Annotated[str, OneOf(ON_BAD_UTF8)] = Settings.on_bad_utf8,
+    on_bad_utf8: OnBadUtf8 = Settings.on_bad_utf8,
     document_start: str = Settings.document_start,
-    max_lost: Annotated[float, Range(0, 1)] = Settings.max_lost,
+    max_lost: MaxLost = Settings.max_lost,
     min_words: Annotated[int, Range(0)] = Settings.min_words,
     drop_low_quality: bool = Settings.drop_low_quality,
     drop_duplicates: bool = Settings.drop_duplicates,

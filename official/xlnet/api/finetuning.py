@@ -28,7 +28,7 @@ from official.xlnet.configs.task import TaskConfig
 from official.xlnet.configs.training import TrainingConfig
 from official.xlnet.configs.validation import POSITIVE, require, require_number
 from official.xlnet.data.examples import Example
-from official.xlnet.data.reading import MAX_LOST
+from official.xlnet.data.reading import MAX_LOST, MaxLost
 from official.xlnet.errors import ConfigError
 from official.xlnet.files.arguments import Path, RunDirectory
 from official.xlnet.files.json_files import read_json, write_json
@@ -64,7 +64,7 @@ def finetune(
     runs: Annotated[int, Range(1, 10_000)] = 1,
     extra_train: Mapping[Path, float] | None = None,
     search: Annotated[int, Range(0, 1000)] = 0,
-    max_lost: Annotated[float, Range(0, 1)] = MAX_LOST,
+    max_lost: MaxLost = MAX_LOST,
     new_head: bool = False,
     folds: Annotated[int, Range(0, 1000)] = 0,
     cluster_timeout: Annotated[float, Range(1, 1_000_000)] = CLUSTER_TIMEOUT,
@@ -293,8 +293,8 @@ def add_baselines(
     try:
         config = load_config(model_dir)
         task = TASKS[config.task.name](config, load_tokenizer(model_dir))
-        found = (BASELINES[name](task, train, dev) for name in BASELINES.names())
-        baselines = next(filter(None, found), None)
+        results = (BASELINES[name](task, train, dev) for name in BASELINES.names())
+        baselines = next(filter(None, results), None)
         Progress(sys.stderr).keep(_line(task, metrics, baselines))
         path = os.path.join(model_dir, METRICS_FILE)
         write_json(path, {**read_json(path), "baselines": baselines})

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import collections
+import itertools
 import random
 from collections.abc import Iterator, Sequence
 
@@ -48,10 +49,11 @@ def held_out(
     left = collections.Counter(name for example in examples for name in set(classes_of(example)))
     chosen: set[int] = set()
     for number in preferred:
-        own = collections.Counter(c for n in groups[number] for c in set(classes_of(examples[n])))
-        if all(left[name] > count for name, count in own.items()):
+        classes = (classes_of(examples[n]) for n in groups[number])
+        counts = collections.Counter(itertools.chain(*map(set, classes)))
+        if all(left[name] > count for name, count in counts.items()):
             chosen.update(groups[number])
-            left -= own
+            left -= counts
     require_data(
         bool(chosen) and len(groups) >= 2,
         "dev",

@@ -12,7 +12,7 @@ from official.xlnet.checkpoints.any_format import load_config
 from official.xlnet.configs.choices import PRODUCTS
 from official.xlnet.configs.validation import require
 from official.xlnet.data.examples import Example
-from official.xlnet.data.reading import MAX_LOST, say_counts
+from official.xlnet.data.reading import MAX_LOST, MaxLost, say_counts
 from official.xlnet.data.schema import MANIFEST_FILE
 from official.xlnet.files.arguments import AnyPath, OutputDirectory, Path, require_apart
 from official.xlnet.files.public import public
@@ -90,7 +90,7 @@ def evaluate(
     split: Annotated[str, OneOf(("heldout", "train"))] = "heldout",
     mem_len: Annotated[int, Range(0)] | None = None,
     output: OutputDirectory | None = None,
-    max_lost: Annotated[float, Range(0, 1)] = MAX_LOST,
+    max_lost: MaxLost = MAX_LOST,
     follow: bool = False,
     products: Annotated[str, OneOf(PRODUCTS)] | None = None,
 ) -> dict[str, Any]:

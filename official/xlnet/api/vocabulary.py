@@ -11,12 +11,13 @@ import sentencepiece
 
 from data_prep.corpus.corpus import DataFrame
 from data_prep.corpus.vocabulary import MAX_VOCAB_SIZE, read_sample, write_trained
-from data_prep.settings import ON_BAD_UTF8, SampleOptions
+from data_prep.settings import OnBadUtf8, SampleOptions
 from official.xlnet.configs.validation import require, require_one_of
+from official.xlnet.data.reading import MaxLost
 from official.xlnet.files.arguments import COMMAS, AnyPath, OutputDirectory, Path
 from official.xlnet.files.atomic import new_folder
 from official.xlnet.files.public import public
-from official.xlnet.files.schema import OneOf, Range
+from official.xlnet.files.schema import Range
 
 
 @public(inputs="input", output_dir="output")
@@ -34,8 +35,8 @@ def train_vocabulary(
     progress: bool = True,
     format: str = SampleOptions.format,
     text_field: str = SampleOptions.text_field,
-    on_bad_utf8: Annotated[str, OneOf(ON_BAD_UTF8)] = SampleOptions.on_bad_utf8,
-    max_lost: Annotated[float, Range(0, 1)] = SampleOptions.max_lost,
+    on_bad_utf8: OnBadUtf8 = SampleOptions.on_bad_utf8,
+    max_lost: MaxLost = SampleOptions.max_lost,
 ) -> dict[str, Any]:
     """Trains a SentencePiece vocabulary on text, or extends the vocabulary of a model.
 

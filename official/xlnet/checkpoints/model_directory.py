@@ -221,7 +221,8 @@ def restore(model_dir: str, **parts: tf.Module) -> None:
         for name in parts:
             if not any(path.startswith(f"{name}/") for path in source.shapes):
                 raise DataError(f"{folder!r} has no {_LACKING.get(name, name)}")
-        missing = {id(each) for each in _variables(model)} if opened is source else set()
+        variables = _variables(model) if opened is source else []
+        missing = set(map(id, variables))
         for path in source.shapes:
             part = path.partition("/")[0]
             if part not in parts:
@@ -235,13 +236,13 @@ def restore(model_dir: str, **parts: tf.Module) -> None:
                 require_data(got == shape, where, f"the shape {shape} of {expected}", got)
                 variable.assign(source.read(path))
                 missing.discard(id(variable))
-    require_data(not missing, folder, f"all variables of {expected}", f"{len(missing)} less")
+    require_data(not missing, folder, f"all variables of {expected}", f"{len(missing)} are missing")
 
 
 def _variables(model: tf.train.Checkpoint) -> list[tf.Variable]:
     """The floating point variables of parts of a model; others are the state of dropout."""
-    found = tf.train.TrackableView(model).descendants()
-    return [each for each in found if isinstance(each, tf.Variable) and each.dtype.is_floating]
+    objects = tf.train.TrackableView(model).descendants()
+    return [x for x in objects if isinstance(x, tf.Variable) and x.dtype.is_floating]
 
 
 def _variable(model: tf.train.Checkpoint, path: str) -> Any:

@@ -92,7 +92,7 @@ class Verb:
         arguments = [*function.args.args, *function.args.kwonlyargs]
         defaults = [*function.args.defaults, *filter(None, function.args.kw_defaults)]
         first = len(function.args.args) - len(function.args.defaults)
-        found = {}
+        parameters = {}
         for place, argument in enumerate(arguments):
             default = inspect.Parameter.empty
             if first <= place < first + len(defaults):
@@ -101,8 +101,8 @@ class Verb:
             text = " ".join(texts.get(argument.arg, "").split())
             parameter = Parameter.of(argument.arg, kind, default, text)
             if parameter:
-                found[argument.arg] = parameter
-        return found
+                parameters[argument.arg] = parameter
+        return parameters
 
     @property
     def former_names(self) -> dict[str, str]:
@@ -127,7 +127,7 @@ class Verb:
         Raises:
           flags.Error: there is no argument for the positional parameter, or more than it takes.
         """
-        found = {
+        arguments = {
             name: parameter.decoded(table[name].value)
             for name, parameter in self.parameters.items()
             if name != self.positional and (table[name].present or not parameter.has_default)
@@ -136,8 +136,8 @@ class Verb:
             if len(rest) != 1:
                 got = " ".join(rest) or "none"
                 raise flags.Error(f"expected one argument, {self.positional}, got {got}")
-            found[self.positional] = rest[0]
-        return found
+            arguments[self.positional] = rest[0]
+        return arguments
 
     def help(self, common: Sequence[Parameter]) -> str:
         """Returns what the verb does, its example and its flags."""

@@ -69,7 +69,7 @@ def generate_file(
     sampling = Sampling(temperature, top_k, top_p, seed)
     loaded_model, tokenizer = loaded(model)
     outputs = generate(loaded_model, texts, num_tokens, sampling, tokenizer, max_blank_length)
-    lines = [{**row, "output": found} for row, found in zip(rows, outputs, strict=True)]
+    lines = [{**row, "output": generated} for row, generated in zip(rows, outputs, strict=True)]
     write_json_lines(output, lines)
     filled = sum(map(has_blank, texts))
     counts = {"continued": len(texts) - filled, "filled": filled}
@@ -89,9 +89,9 @@ def _candidates(
     from official.xlnet.inference.cloze import blank_candidates
 
     texts = [row["text"] for row in rows]
-    found = blank_candidates(model, texts, wanted, max_length=max_length)
+    candidates = blank_candidates(model, texts, wanted, max_length=max_length)
     lines = [
-        {**row, "candidates": [[each._asdict() for each in blank] for blank in blanks]}
-        for row, blanks in zip(rows, found, strict=True)
+        {**row, "candidates": [[candidate._asdict() for candidate in blank] for blank in blanks]}
+        for row, blanks in zip(rows, candidates, strict=True)
     ]
     return {"texts": write_json_lines(output, lines)}

@@ -66,13 +66,13 @@ def attention(
         "output": os.path.abspath(output),
         "tokens": len(maps.pieces),
         "patterns": {
-            found.pattern: {
-                "layer": found.layer,
-                "head": found.head,
-                "strength": round(found.strength, 3),
-                "heads": found.num_heads,
+            match.pattern: {
+                "layer": match.layer,
+                "head": match.head,
+                "strength": round(match.strength, 3),
+                "heads": match.num_heads,
             }
-            for found in find_patterns(maps.weights)
+            for match in find_patterns(maps.weights)
         },
     }
 

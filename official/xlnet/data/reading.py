@@ -4,22 +4,22 @@ from __future__ import annotations
 
 import collections
 import dataclasses
-import numbers
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import Any
+from typing import Annotated, Any
 
 from absl import logging
 
 from official.xlnet.configs.registry import FILE_READERS, FOLDER_READERS
 from official.xlnet.configs.task import TaskConfig
-from official.xlnet.configs.validation import SHARE, require_number
 from official.xlnet.errors import DataError
+from official.xlnet.files.schema import Range
 from official.xlnet.runtime.progress import Progress
 
+MaxLost = Annotated[float, Range(0, 1)]  # A share of rows that are left out and counted.
 MAX_LOST = 0.05
 _WARNED_UNKNOWN_SHARE = 0.01
-# Of the counts of a verb, those that a line says.
+# Counts in the summary line of a verb, and their words.
 _SAID = {"rows": "rows", "texts": "texts", "examples": "examples", "empty": "empty"}
 _SAID |= {"truncated": "cut", "tokens": "tokens", "unknown_tokens": "of them unknown"}
 
@@ -126,7 +126,6 @@ def check_lost(
       first: error message of the first of them.
 
     Raises:
-      ConfigError: `max_lost` is not a share.
       DataError: more than `max_lost` of the rows are lost.
 
     Example:
@@ -135,7 +134,6 @@ def check_lost(
       DataError: train.csv: 3 of 12 rows cannot be used (malformed_rows 3); expected at most 0.05 of
         them, see --max_lost
     """
-    require_number("max_lost", max_lost, SHARE, numbers.Real)
     number = sum(lost.values())
     if not number:
         return

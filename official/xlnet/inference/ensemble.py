@@ -57,20 +57,20 @@ class Ensemble:
             )
         for model_dir, task in zip(model_dirs, tasks, strict=True):
             for key in ("name", "labels", "subtasks"):
-                expected, found = tasks[0].as_dict().get(key), task.as_dict().get(key)
+                expected, value = tasks[0].as_dict().get(key), task.as_dict().get(key)
                 require_config(
-                    found == expected,
+                    value == expected,
                     model_dir,
                     f"task.{key} = {expected!r}, as in {model_dirs[0]}",
-                    repr(found),
+                    repr(value),
                 )
-            expected, found = tasks[0].text_columns, task.text_columns
-            is_reordered = found != expected and sorted(found) == sorted(expected)
+            expected, value = tasks[0].text_columns, task.text_columns
+            is_reordered = value != expected and sorted(value) == sorted(expected)
             require_config(
-                not (expected and found) or (not is_reordered and len(found) == len(expected)),
+                not (expected and value) or (not is_reordered and len(value) == len(expected)),
                 model_dir,
                 f"the texts of {', '.join(expected)}, in this order, as in {model_dirs[0]}",
-                f"task.text_columns = {found!r}",
+                f"task.text_columns = {value!r}",
             )
         self.task.join(tasks)
         self.unit = math.lcm(*(rows_together(task) for _, task in self._members))
@@ -84,8 +84,8 @@ class Ensemble:
         """
         copies = itertools.tee(examples, len(self._members))
         streams = [
-            predict_examples(model, task, each, forward)
-            for (model, task), each, forward in zip(
+            predict_examples(model, task, stream, forward)
+            for (model, task), stream, forward in zip(
                 self._members, copies, self._forwards, strict=True
             )
         ]

@@ -188,8 +188,8 @@ def fill_blanks(
 
 
 def _changed(sampling: Sampling, **values: float | None) -> Sampling:
-    given: dict[str, Any] = {name: value for name, value in values.items() if value is not None}
-    return dataclasses.replace(sampling, **given)
+    changes: dict[str, Any] = {name: value for name, value in values.items() if value is not None}
+    return dataclasses.replace(sampling, **changes)
 
 
 def _continuations(
@@ -210,8 +210,8 @@ def _continuations(
     for prompt, (ids, _) in zip(prompts, _predict(model, tokenizer, rows, sampling), strict=True):
         ids = ids[: ids.index(EOD_ID)] if EOD_ID in ids else ids
         is_word = bool(ids) and tokenizer.id_to_piece(ids[0]).startswith(WORD_START)
-        given = prompt if tokenizer.keep_whitespace else prompt.rstrip()
-        texts.append(given + " " * is_word + tokenizer.decode(ids))
+        context = prompt if tokenizer.keep_whitespace else prompt.rstrip()
+        texts.append(context + " " * is_word + tokenizer.decode(ids))
     return texts
 
 

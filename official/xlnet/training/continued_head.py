@@ -17,15 +17,15 @@ from official.xlnet.errors import DataError
 
 
 def resumes_head(
-    config: XLNetConfig, given: set[str], init_from: str, examples: Sequence[Example]
+    config: XLNetConfig, user_keys: set[str], init_from: str, examples: Sequence[Example]
 ) -> bool:
     """Whether a run begins with the head of its model; says so, or why not. See `take_head`.
 
-    Keys of the head are added to `given`, so that no default of a size replaces them.
+    Keys of the head are added to `user_keys`, so that no default of a size replaces them.
     """
-    reason = take_head(config, given, init_from, examples)
+    reason = take_head(config, user_keys, init_from, examples)
     if reason is None:
-        given |= {key for view in config.task.views() for key in view.of_head}
+        user_keys |= {key for view in config.task.views() for key in view.of_head}
         logging.info("the run continues with the head of %s", init_from)
     elif reason:
         logging.warning("the head starts anew: %s", reason)
@@ -33,13 +33,13 @@ def resumes_head(
 
 
 def take_head(
-    config: XLNetConfig, given: Collection[str], init_from: str, examples: Sequence[Example]
+    config: XLNetConfig, user_keys: Collection[str], init_from: str, examples: Sequence[Example]
 ) -> str | None:
     """Takes the settings of the head of a model, among them its labels, if the head fits.
 
     Args:
       config: the configuration of the run, changed in place if it fits.
-      given: keys of the settings that a recipe or flag gives; see `given_settings`.
+      user_keys: keys of the settings that a recipe or flag gives; see `given_settings`.
       init_from: the model, in any format.
       examples: the training examples.
 
@@ -53,7 +53,7 @@ def take_head(
     for view in saved.views():
         for key in view.of_head:
             own, head[key] = getattr(task.settings(type(view)), key), getattr(view, key)
-            if own != head[key] and (key in given or own != getattr(type(view), key)):
+            if own != head[key] and (key in user_keys or own != getattr(type(view), key)):
                 return f"task.{key} is {own!r}, and of {init_from} it is {head[key]!r}"
     if saved.name == "regression" and not head["target_means"]:  # A folder of HF or TF1.
         head |= {"target_means": (0.0,), "target_scales": (1.0,)}

@@ -237,9 +237,9 @@ class Loop(keras.callbacks.Callback):
         if latest_checkpoint(self.output) is None and not recorded_steps(self.output):
             return
         record = os.path.join(self.output, INPUTS_FILE)
-        own = {name: value for name, value in inputs.items() if value}
+        checksums = {name: value for name, value in inputs.items() if value}
         require_config(
-            os.path.exists(record) and read_json(record, dict[str, str]) == own,
+            os.path.exists(record) and read_json(record, dict[str, str]) == checksums,
             self.output,
             "a directory without a model, or with the same run",
             "another model, which this run would replace; choose another output directory",
@@ -250,9 +250,9 @@ class Loop(keras.callbacks.Callback):
         saved = load_config(self.output)
         for section, keys in self.settings_to_keep(saved).items():
             model_directory.check_same(saved, self.config, section, tuple(keys), self.output)
-        own = os.path.join(self.output, VOCAB_FILE)
+        vocab_of_run = os.path.join(self.output, VOCAB_FILE)
         require_config(
-            Tokenizer(own).sha256 == Tokenizer(self._vocab).sha256,
+            Tokenizer(vocab_of_run).sha256 == Tokenizer(self._vocab).sha256,
             "vocab",
             f"the vocabulary of the run in {self.output}",
             "another one",

@@ -107,16 +107,18 @@ class RunData:
         strategy: tf.distribute.Strategy,
         shares: Sequence[int] = (1,),
     ):
-        every = list(records) if isinstance(records, Sequence) else [records]
-        self._batch_size, self._strategy, self.records = training.batch_size, strategy, every[0]
-        replicas, even = strategy.num_replicas_in_sync, every[0].manifest.bidirectional
+        data_sets = list(records) if isinstance(records, Sequence) else [records]
+        self._batch_size, self._strategy = training.batch_size, strategy
+        self.records = data_sets[0]
+        replicas, even = strategy.num_replicas_in_sync, data_sets[0].manifest.bidirectional
         training.require_shares(replicas, even=even)
         rows = rows_of(shares, self._batch_size, replicas * (2 if even else 1))
         self.parts: list[Part] = []
-        for each, own in zip(every, rows, strict=True):
-            self.parts.append(Part(each, own, sum(part.lanes.windows for part in self.parts)))
+        for data_set, num_rows in zip(data_sets, rows, strict=True):
+            first_id = sum(part.lanes.windows for part in self.parts)
+            self.parts.append(Part(data_set, num_rows, first_id))
         self.lanes = self.parts[0].lanes
-        if len(every) > 1:
+        if len(data_sets) > 1:
             total = sum(part.lanes.windows for part in self.parts)
             self.lanes = dataclasses.replace(self.lanes, windows=total)
         files = [part.lanes.files for part in self.parts]
@@ -150,12 +152,12 @@ class RunData:
           DataError: the checkpoint was made with a data set with other lanes.
         """
         self.start_step = step
-        of_each: list[Any] = [None] * len(self.parts)
+        positions: list[Any] = [None] * len(self.parts)
         where = ""
         if saved is not None:
             where = saved.prefix
-            of_each = [saved.record, *conform(saved.record.get("others", []), list[dict], where)]
-        for part, record in zip(self.parts, of_each, strict=True):
+            positions = [saved.record, *conform(saved.record.get("others", []), list[dict], where)]
+        for part, record in zip(self.parts, positions, strict=True):
             part.go_to(record, where)
 
     def record(self, step: int) -> dict[str, Any]:

@@ -102,11 +102,11 @@ def warnings(
       steps: number of steps from the start of the run.
       is_continued: whether the weights come from another model, which a low learning rate suits.
     """
-    found = []
+    sentences = []
     passes = _passes(config, data, steps)
     if passes > _MOST_PASSES:
         fewer = _MOST_PASSES * data.windows // config.training.batch_size
-        found.append(
+        sentences.append(
             f"training.num_steps: each window is read {passes:,.0f} times, expected at most "
             f"{_MOST_PASSES}; prepare more text, or train for {fewer:,} steps"
         )
@@ -115,11 +115,11 @@ def warnings(
     usual = usual_learning_rate(model.num_parameters - model.num_embeddings * model.d_model)
     is_low = rate < usual / _FAR and not is_continued
     if config.training.optimizer == "adamw" and (is_low or rate > usual * _FAR):
-        found.append(
+        sentences.append(
             f"training.learning_rate: {rate:g} is far from {usual:.1g}, the usual one for a model "
             "of this size"
         )
-    return found
+    return sentences
 
 
 def _passes(config: XLNetConfig, data: SplitManifest, steps: int) -> float:
@@ -296,8 +296,8 @@ class Watch:
         """
         self._num_bad += 1
         steps = range(first_step, step + 1)
-        found = (first_bad_value(self._model, self._data.batch(number)) for number in steps)
-        where, windows = next(filter(None, found), (_NOT_FOUND, []))
+        findings = (first_bad_value(self._model, self._data.batch(number)) for number in steps)
+        where, windows = next(filter(None, findings), (_NOT_FOUND, []))
         windows = windows or [window for number in steps for window in self._data.windows(number)]
         values = {"loss": repr(loss), "gradient_norm": repr(gradient_norm)}
         self._log.event("bad step", step=step, first_bad_value=where, windows=windows, **values)

@@ -441,7 +441,7 @@ ENTRY = b"PK\x01\x02\x14\x03\x14\0"  # In the directory of an archive; flags and
     ("old", "new", "sentence"),
     [
         (ENTRY + b"\0", ENTRY + b"\1", "encrypted"),
-        (ENTRY + bytes(3), ENTRY + b"\0\0\x63", "not compressed"),
+        (ENTRY + bytes(3), ENTRY + b"\0\0\x63", "compression"),
         (struct.pack("<f", 3), struct.pack("<f", 4), "CRC"),
     ],
 )
@@ -450,8 +450,3 @@ def test_damaged_archives(tmp_path, old, new, sentence):
     write_archive(path, 0, 2, 2, 1)
     path.write_bytes(path.read_bytes().replace(old, new))
     assert_refused(sentence, lambda: TorchFile(str(path)).read("w"))
-
-
-def test_a_damaged_pickle_takes_no_memory(tmp_path):
-    (tmp_path / "model.bin").write_bytes(b"\x80\x02Nr\0\0\0\x7f.")  # Number of an object.
-    assert_refused("got the number 2130706432", TorchFile, str(tmp_path / "model.bin"))

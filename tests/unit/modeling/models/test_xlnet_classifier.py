@@ -94,7 +94,14 @@ LOSSES_OF_PROBABILITIES = [
     *(LOSSES.categorical_crossentropy, OF_PROBABILITIES),
 ]
 METRICS_OF_PROBABILITIES = [
-    *("crossentropy", "ce", "sparse_categorical_crossentropy", "AUC", "Precision", METRICS.Recall()),
+    *(
+        "crossentropy",
+        "ce",
+        "sparse_categorical_crossentropy",
+        "AUC",
+        "Precision",
+        METRICS.Recall(),
+    ),
     *(METRICS.BinaryAccuracy(), METRICS.binary_accuracy, METRICS.CategoricalCrossentropy()),
     *(LOSSES.binary_crossentropy, METRICS.KLDivergence(), METRICS.TruePositives()),
     *(METRICS.Precision(thresholds=[0, 0.7]), METRICS.F1Score(threshold=0.5)),
