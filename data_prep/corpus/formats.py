@@ -149,7 +149,7 @@ class TextReading:
 
     @property
     def place(self) -> str:
-        """Where the current record is, for messages."""
+        """Place of the current record, for messages."""
         part = f" of part {self.shard.start}:{self.shard.stop}" if self.shard.start else ""
         return f"{self.shard.path}, record {self.record}{part}"
 

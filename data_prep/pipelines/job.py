@@ -130,7 +130,7 @@ class Job:
 
 @dataclasses.dataclass(frozen=True)
 class Plan:
-    """What to write in pass 2.
+    """Files to write in pass 2.
 
     Attributes:
       layouts: layout of each split, training first.

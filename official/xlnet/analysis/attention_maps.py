@@ -26,7 +26,7 @@ from official.xlnet.files.schema import Range
 from official.xlnet.modeling.networks.encoder import Encoder
 from official.xlnet.modeling.networks.xlnet_encoder import XLNetEncoder
 from official.xlnet.modeling.objectives.permutation_sampling import causal_order
-from official.xlnet.runtime.pictures import Shown, bars_of_pieces, new_figure
+from official.xlnet.runtime.pictures import DisplayMixin, bars_of_pieces, new_figure
 from official.xlnet.tokenization.graph.packing import pack_columns
 from official.xlnet.tokenization.tokenizer import Tokenizer
 
@@ -36,7 +36,7 @@ _COLORS = "magma_r"
 
 
 @dataclasses.dataclass(frozen=True, repr=False)
-class AttentionMaps(Shown):
+class AttentionMaps(DisplayMixin):
     """Attention probabilities of a text.
 
     Attributes:
@@ -151,7 +151,7 @@ def read_text(
 
 
 @dataclasses.dataclass(frozen=True, repr=False)
-class TokenSteps(Shown):
+class TokenSteps(DisplayMixin):
     """Steps of the tokens of a text.
 
     Attributes:

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from official.xlnet.analysis.attention_maps import AttentionMaps
-from official.xlnet.analysis.attention_patterns import PRESENT, Found, find_patterns
+from official.xlnet.analysis.attention_patterns import PRESENT, StrongestHead, find_patterns
 from official.xlnet.tokenization.tokenizer import WORD_START
 
 
@@ -47,7 +47,7 @@ def as_html(maps: AttentionMaps, layers: Sequence[int], heads: Sequence[int]) ->
     )
 
 
-def _gallery_row(found: Found) -> str:
+def _gallery_row(found: StrongestHead) -> str:
     presence = f"{found.num_heads} heads" if found.strength >= PRESENT else "in no head"
     return (
         f"<tr><td>{found.pattern}</td><td>{presence}</td><td>{found.strength:.2f}</td><td><button "

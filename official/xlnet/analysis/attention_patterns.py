@@ -197,7 +197,7 @@ PATTERNS: dict[str, Callable[[np.ndarray], float]] = {
 
 
 @dataclasses.dataclass(frozen=True)
-class Found:
+class StrongestHead:
     """The head with the highest strength of a pattern.
 
     Attributes:
@@ -215,7 +215,7 @@ class Found:
     num_heads: int
 
 
-def find_patterns(weights_LNTT: np.ndarray) -> list[Found]:
+def find_patterns(weights_LNTT: np.ndarray) -> list[StrongestHead]:
     """Finds the strongest head of each pattern.
 
     Args:
@@ -229,7 +229,7 @@ def find_patterns(weights_LNTT: np.ndarray) -> list[Found]:
         strengths_LN = np.array([[strength(head) for head in layer] for layer in weights_LNTT])
         layer, head = np.unravel_index(strengths_LN.argmax(), strengths_LN.shape)
         number = int((strengths_LN >= PRESENT).sum())
-        found.append(Found(name, int(layer), int(head), float(strengths_LN.max()), number))
+        found.append(StrongestHead(name, int(layer), int(head), float(strengths_LN.max()), number))
     return found
 
 

@@ -9,11 +9,11 @@ from matplotlib.figure import Figure
 from numpy.typing import ArrayLike
 
 from official.xlnet.configs.validation import require
-from official.xlnet.runtime.pictures import Shown, new_figure
+from official.xlnet.runtime.pictures import DisplayMixin, new_figure
 
 
 @dataclasses.dataclass(frozen=True, repr=False)
-class Masks(Shown):
+class Masks(DisplayMixin):
     """Attention masks of a window.
 
     Attributes:

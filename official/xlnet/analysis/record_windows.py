@@ -28,7 +28,7 @@ from official.xlnet.modeling.objectives.permutation_sampling import (
     Targets,
     sample_targets_and_order,
 )
-from official.xlnet.runtime.pictures import Shown
+from official.xlnet.runtime.pictures import DisplayMixin
 from official.xlnet.tokenization.phrases import word_starts
 from official.xlnet.tokenization.special_tokens import EOD_ID, NUM_SPECIAL
 from official.xlnet.tokenization.tokenizer import WORD_START, Tokenizer
@@ -39,7 +39,7 @@ _COLORS = {"reuse": "\x1b[37m", "A": "\x1b[36m", "B": "\x1b[33m", "": "\x1b[35m"
 
 
 @dataclasses.dataclass(frozen=True, repr=False)
-class Window(Shown):
+class Window(DisplayMixin):
     """A window of a data set, with the targets and order sampled in one epoch.
 
     Attributes:

@@ -12,7 +12,7 @@ from official.xlnet.checkpoints.any_format import load_config
 from official.xlnet.configs.choices import PRODUCTS
 from official.xlnet.configs.validation import require
 from official.xlnet.data.examples import Example
-from official.xlnet.data.reading import MAX_LOST, MaxLost, say_counts
+from official.xlnet.data.reading import MAX_LOST, MaxLost, log_counts
 from official.xlnet.data.schema import MANIFEST_FILE
 from official.xlnet.files.arguments import AnyPath, OutputDirectory, Path, require_apart
 from official.xlnet.files.public import public
@@ -157,7 +157,7 @@ def _evaluate(
         _check_report(output, [*models, data if isinstance(data, str) else None])
     examples, counts = read_task(data, task_config(models[0]).task, max_lost, "data")
     metrics = Ensemble(models).evaluate(examples, output) | counts
-    say_counts(data if isinstance(data, str) else "data", metrics)
+    log_counts(data if isinstance(data, str) else "data", metrics)
     return metrics
 
 

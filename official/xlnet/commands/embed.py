@@ -11,7 +11,7 @@ import numpy as np
 
 from data_prep.tasks.text_rows import read_text_rows
 from official.xlnet.configs.choices import POOLINGS, PRODUCTS
-from official.xlnet.data.reading import check_unknown, say_counts
+from official.xlnet.data.reading import check_unknown, log_counts
 from official.xlnet.data.result_files import VECTORS, check_ending, vector_file
 from official.xlnet.errors import ConfigError
 from official.xlnet.files.arguments import COMMAS, OutputFile, Path
@@ -97,7 +97,7 @@ def embed_file(
         "empty": sum(not text.strip() for text in texts),
         "truncated": embedder.num_truncated,
     }
-    say_counts(input, {**counts, **tokenizer.counts})
+    log_counts(input, {**counts, **tokenizer.counts})
     return {
         **counts,
         "width": embedder.width,

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Annotated, Any
 
 from data_prep.tasks.text_rows import read_text_rows
-from official.xlnet.data.reading import check_unknown, say_counts
+from official.xlnet.data.reading import check_unknown, log_counts
 from official.xlnet.data.result_files import require_json_lines
 from official.xlnet.data.text_files import write_json_lines
 from official.xlnet.files.arguments import COMMAS, OutputFile, Path
@@ -74,7 +74,7 @@ def generate_file(
     filled = sum(map(has_blank, texts))
     counts = {"continued": len(texts) - filled, "filled": filled}
     counts["empty"] = sum(not text.strip() for text in texts)
-    say_counts(input or "text", {"texts": len(texts), **counts, **tokenizer.counts})
+    log_counts(input or "text", {"texts": len(texts), **counts, **tokenizer.counts})
     return {**counts, **check_unknown(tokenizer.counts, "texts")}
 
 

@@ -19,7 +19,7 @@ from official.xlnet.configs.task import TaskConfig
 from official.xlnet.configs.validation import require
 from official.xlnet.data.examples import Example
 from official.xlnet.data.graph_names import columns_of_inputs
-from official.xlnet.data.reading import check_unknown, say_counts
+from official.xlnet.data.reading import check_unknown, log_counts
 from official.xlnet.data.result_files import require_json_lines
 from official.xlnet.data.text_files import write_json_lines, write_resumed
 from official.xlnet.errors import require_config
@@ -121,7 +121,7 @@ def predict_file(
             rows, kept = write_resumed(output, rows_after, identity, unit)
     rate = per_second(rows - kept, start)
     unknown = check_unknown(counts, input) if model else {}
-    say_counts(input, {"rows": rows, **counts})
+    log_counts(input, {"rows": rows, **counts})
     resumed = {"resumed_rows": kept} if kept else {}
     return {"rows": rows, "rows_per_second": rate, **resumed, **counts, **unknown}
 

@@ -1,4 +1,4 @@
-"""What `xlnet prepare` does besides the function: reads any model's settings, counts targets."""
+"""`xlnet prepare`: also reads the settings of any model, and counts prediction targets."""
 
 from __future__ import annotations
 

@@ -11,7 +11,7 @@ import numpy as np
 from data_prep.tasks.text_rows import read_suite, read_text_rows
 from official.xlnet.configs.choices import GIVEN_SIDES, PUNCTUATION, SCORING_ORDERS, UNITS
 from official.xlnet.configs.validation import require
-from official.xlnet.data.reading import check_unknown, say_counts
+from official.xlnet.data.reading import check_unknown, log_counts
 from official.xlnet.data.result_files import TABLES, check_ending, require_json_lines, write_rows
 from official.xlnet.data.text_files import write_json_lines
 from official.xlnet.errors import ConfigError, DataError, require_data
@@ -125,7 +125,7 @@ def score_file(
         write_json_lines(output, written)
     num_tokens = sum(len(result.pieces) for result in scores)
     counts = {"texts": len(rows), "empty": sum(not row["text"].strip() for row in rows)}
-    say_counts(input or "text", {**counts, **tokenizer.counts})
+    log_counts(input or "text", {**counts, **tokenizer.counts})
     total = sum(result.total for result in scores)
     return {
         **counts,

@@ -147,7 +147,7 @@ def check_lost(
     logging.warning("%s%s", message, first)
 
 
-def say_counts(source: str, counts: Mapping[str, Any]) -> None:
+def log_counts(source: str, counts: Mapping[str, Any]) -> None:
     """Logs one line with the numbers of texts read, truncated and skipped in a file.
 
     Args:

@@ -1,4 +1,4 @@
-"""What the survey adds to XLNet: other networks, depths, objectives and initial weights.
+"""Additions from the survey: other networks, depths, objectives and initial weights.
 
 Each is on the hooks that any other package has (`docs/extending.md`). This file enters their names,
 with the modules that register them, which are imported when a name is first looked up, and imports

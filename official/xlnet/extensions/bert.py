@@ -208,7 +208,7 @@ class BertEncoder(BertEncoderV2, Encoder):
         return outputs
 
     def _finish(self, hidden_BTD: tf.Tensor) -> tf.Tensor:
-        """What follows the last block."""
+        """Computes the outputs from the last block."""
         return hidden_BTD
 
     def _embed(self, inputs: dict[str, tf.Tensor]) -> tf.Tensor:

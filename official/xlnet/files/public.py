@@ -82,7 +82,7 @@ def _kinds(function: Callable, signature: inspect.Signature) -> dict[str, Any]:
 
 
 def _use(kind: Any) -> str:
-    """What is done with the paths of a type, see `PathRule`; empty if it has none."""
+    """Use of the paths of a type, see `PathRule`; empty for types without paths."""
     rules = getattr(kind, "__metadata__", ())
     uses = [rule.use for rule in rules if isinstance(rule, PathRule)]
     return next(filter(None, [*uses, *map(_use, typing.get_args(kind))]), "")

@@ -65,7 +65,7 @@ from official.xlnet.inference.orders import (
 from official.xlnet.inference.scoring_windows import Row, masked_batches, windows_of
 from official.xlnet.inference.text_parts import GIVEN, HIDDEN, TARGET, Span, TextParts, text_parts
 from official.xlnet.modeling.models.xlnet_pretrainer import XLNetPretrainer
-from official.xlnet.runtime.pictures import Shown, bars_of_pieces
+from official.xlnet.runtime.pictures import DisplayMixin, bars_of_pieces
 from official.xlnet.tokenization.special_tokens import MASK_ID
 from official.xlnet.tokenization.tokenizer import Tokenizer
 
@@ -74,7 +74,7 @@ if TYPE_CHECKING:
 
 
 @dataclasses.dataclass(frozen=True, repr=False)
-class Score(Shown):
+class Score(DisplayMixin):
     """Log-likelihood of one text, or of its targets.
 
     Attributes:

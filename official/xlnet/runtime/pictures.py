@@ -14,7 +14,7 @@ _LONGEST = 60  # Of a text in one line.
 _MOST_PIECES, _ROW_PIECES, _ROW_INCHES = 256, 32, 2.0
 
 
-class Shown:
+class DisplayMixin:
     """Base class of dataclasses that are one line in Python and a picture in a notebook.
 
     The line has sizes in place of arrays and lists. A subclass draws the picture in `plot`.

@@ -31,7 +31,7 @@ def has_accelerator() -> bool:
 
 @contextlib.contextmanager
 def built_for(kind: str) -> Iterator[None]:
-    """What is traced inside takes the forms of a kind of device.
+    """Context manager: functions traced inside take the forms of a kind of device.
 
     For compiling without the device at hand, and for tests.
 

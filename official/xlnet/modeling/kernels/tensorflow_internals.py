@@ -1,4 +1,4 @@
-"""What TensorFlow has no public way to do; nothing else imports its private modules.
+"""Uses of TensorFlow's private modules, which nothing else imports.
 
 Custom gradients are freed with the graph they belong to. In a graph, every call of a
 `tf.custom_gradient` function adds its backward pass to a global registry of TensorFlow, which

@@ -135,7 +135,7 @@ class AuxiliaryObjectives(keras.layers.Layer):
 
     @property
     def apart(self) -> dict[str, AuxiliaryObjective]:
-        """Those that are attributes of the model, too; see `AuxiliaryObjective.is_apart`."""
+        """Parts that are also attributes of the model; see `AuxiliaryObjective.is_apart`."""
         return {name: part for name, part in self.parts.items() if part.is_apart}
 
     def build(self, input_shape=None):

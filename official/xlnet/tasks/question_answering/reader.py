@@ -139,7 +139,7 @@ def _example(reading: Reading, qa: dict[str, Any], context: str) -> tuple[Questi
 
 
 def _wrong(example: QuestionExample) -> str | None:
-    """What is wrong with the first wrong answer; None if there is none."""
+    """Describes the first wrong answer; None if all are right."""
     for text, start in example.answers:
         found = example.context[max(start, 0) : max(start, 0) + len(text)]
         if not without_edges(text, start)[0] or start < 0 or found != text:
