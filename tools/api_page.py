@@ -108,7 +108,7 @@ SECTIONS = {
         "official.xlnet.inference.cloze.Candidate",
     ),
     "Serving": (
-        "official.xlnet.serving.client.endpoint.connect",
+        "official.xlnet.serving.client.endpoint.Endpoint",
         "official.xlnet.serving.client.endpoint.Endpoint",
     ),
     "Model Garden": (

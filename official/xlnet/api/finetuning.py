@@ -162,7 +162,6 @@ def finetune(
         keep_settings(settings, keys, saved)
     else:
         complete_settings(settings, keys, len(train_examples), distribution.num_replicas_in_sync)
-    settings.check()
     scales_warmup = "num_steps" in keys or "warmup_steps" not in keys
     start = Start(distribution, init_from, with_head, vocab, max_lost, scales_warmup)
     data = train_examples, dev_examples

@@ -18,7 +18,6 @@ from official.xlnet.files.arguments import AnyPath, OutputDirectory, Path, requi
 from official.xlnet.files.public import public
 from official.xlnet.files.schema import OneOf, Range
 from official.xlnet.inference.ensemble import Ensemble
-from official.xlnet.inference.task_prediction import task_config
 from official.xlnet.modeling.kernels.product_type import matmul_precision
 from official.xlnet.runtime.host import host_state_kept
 from official.xlnet.tasks.labels import with_label_type
@@ -132,7 +131,6 @@ def evaluate(
       1.0
     """
     models = [model] if isinstance(model, str) else model
-    require(bool(models), "model", "a fine-tuned model", models)
     with matmul_precision(products):
         if follow:
             return follow_run(
@@ -155,8 +153,9 @@ def _evaluate(
             return evaluation.evaluate(models[0], data, split, mem_len)
     if output:
         _check_report(output, [*models, data if isinstance(data, str) else None])
-    examples, counts = read_task(data, task_config(models[0]).task, max_lost, "data")
-    metrics = Ensemble(models).evaluate(examples, output) | counts
+    ensemble = Ensemble(models)
+    examples, counts = read_task(data, ensemble.task.config.task, max_lost, "data")
+    metrics = ensemble.evaluate(examples, output) | counts
     log_counts(data if isinstance(data, str) else "data", metrics)
     return metrics
 

@@ -92,11 +92,9 @@ def latest_checkpoint(directory: str) -> str | None:
     """
     path = os.path.join(directory, "checkpoint")
     try:
-        named = _LATEST.search(file_system.read_bytes(path).decode())
+        named = _LATEST.search(file_system.read_bytes(path).decode(errors="replace"))
     except FileNotFoundError:
         return None
-    except UnicodeDecodeError as error:
-        raise DataError(f"{path} is damaged: {error}") from None
     if named is None:
         raise DataError(f"{path} is damaged: expected the name of a checkpoint")
     prefix = os.path.join(directory, os.path.basename(named[1]))
@@ -241,5 +239,5 @@ def _verified_record(prefix: str) -> dict[str, Any]:
 def _files(prefix: str) -> list[str]:
     folder, start = os.path.split(prefix)
     names = [name for name in os.listdir(folder or ".") if name.startswith(f"{start}.")]
-    own = [name for name in names if name.removeprefix(start).startswith((".index", ".data-"))]
-    return [os.path.join(folder, name) for name in sorted(own)]
+    names = [name for name in names if name.removeprefix(start).startswith((".index", ".data-"))]
+    return [os.path.join(folder, name) for name in sorted(names)]

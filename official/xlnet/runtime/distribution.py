@@ -12,9 +12,9 @@ import numpy as np
 import tensorflow as tf
 from absl import logging
 
-from official.xlnet.configs.choices import CLUSTER_TIMEOUT, STRATEGIES
+from official.xlnet.configs.choices import CLUSTER_TIMEOUT
 from official.xlnet.configs.training import TrainingConfig
-from official.xlnet.configs.validation import require, require_one_of
+from official.xlnet.configs.validation import require
 from official.xlnet.errors import ConfigError
 from official.xlnet.runtime.clusters import find_cluster
 from official.xlnet.runtime.cores import num_cores, num_parallel_slices
@@ -44,8 +44,7 @@ def prepare_devices(
       The strategy.
 
     Raises:
-      ConfigError: the strategy is unknown, or the devices are not available or do not support
-        `training.precision`.
+      ConfigError: the devices are not available, or do not support `training.precision`.
       PeerLostError: another worker did not come in time.
     """
     if not isinstance(strategy, str):
@@ -80,10 +79,9 @@ def create_strategy(
       The strategy.
 
     Raises:
-      ConfigError: the name is unknown, or the devices are not available.
+      ConfigError: the devices are not available.
       PeerLostError: another worker did not come in time.
     """
-    require_one_of("strategy", name, STRATEGIES)
     if cpu_devices > 1:
         _split_cpu(cpu_devices)
     num_gpus = len(tf.config.list_physical_devices("GPU"))

@@ -8,10 +8,8 @@ from typing import Any
 
 from official.xlnet.checkpoints import model_directory
 from official.xlnet.checkpoints.any_format import load_config, load_tokenizer
-from official.xlnet.configs.choices import SERVED_HEADS
 from official.xlnet.configs.experiment import XLNetConfig
 from official.xlnet.configs.registry import SERVICES
-from official.xlnet.configs.validation import require_one_of
 from official.xlnet.data.graph_names import graph_names
 from official.xlnet.errors import require_config
 from official.xlnet.inference.language_model import loaded, window_length
@@ -58,7 +56,6 @@ def create_service(
     """
     config = load_config(model_dir)
     head = head or ("task" if config.task.name else "encoder")
-    require_one_of("head", head, SERVED_HEADS)
     require_config(
         head != "task" or bool(config.task.name),
         model_dir,

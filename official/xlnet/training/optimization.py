@@ -9,13 +9,15 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from typing import ClassVar, NamedTuple
+from typing import Annotated, ClassVar, NamedTuple
 
 import tensorflow as tf
 
 from official.xlnet.configs.registry import OPTIMIZERS
 from official.xlnet.configs.training import TrainingConfig
-from official.xlnet.configs.validation import AT_LEAST_1, require, require_number, require_type
+from official.xlnet.configs.validation import require
+from official.xlnet.files.public import public
+from official.xlnet.files.schema import Range
 from official.xlnet.modeling.ops.keras import keras
 from official.xlnet.training.schedules import WarmupThenDecay
 
@@ -305,8 +307,9 @@ _LAYER_MATRIX = re.compile(
 )
 
 
+@public()
 def create_optimizer(
-    training: TrainingConfig, num_layers: int
+    training: TrainingConfig, num_layers: Annotated[int, Range(1)]
 ) -> Optimizer | keras.mixed_precision.LossScaleOptimizer:
     """Creates the optimizer of a run, with its learning rate schedule.
 
@@ -324,8 +327,6 @@ def create_optimizer(
     Returns:
       The optimizer.
     """
-    require_type("training", training, TrainingConfig)
-    require_number("num_layers", num_layers, AT_LEAST_1)
     kind = OPTIMIZERS[training.optimizer]
     optimizer = kind(
         learning_rate=WarmupThenDecay(**training.as_dict()),

@@ -21,7 +21,7 @@ from official.xlnet.checkpoints.convert.variable_map import Source, Weights, var
 from official.xlnet.checkpoints.convert.xlnet_format import open_xlnet, write_variables
 from official.xlnet.configs.choices import CHECKPOINT_FORMS
 from official.xlnet.configs.experiment import CONFIG_FILE
-from official.xlnet.errors import DataError, require_data
+from official.xlnet.errors import DataError
 from official.xlnet.files.arguments import OutputDirectory, Path
 from official.xlnet.files.atomic import new_folder, write_bytes
 from official.xlnet.files.json_files import read_record
@@ -71,9 +71,7 @@ def convert(
       []
     """
     opened = open_source(source)
-    for override in set:
-        opened.config.set(override)
-    opened.config.check()
+    opened.config.apply(set)
     check_convertible(opened.config)
     tokenizer = Tokenizer(opened.vocab_file)  # Checked before anything is written.
     found = differences(opened.config, to, tuple(tokenizer.added_tokens.values()))
@@ -122,8 +120,7 @@ def open_source(path: str) -> Source:
                 pieces = num_pieces(source.vocab_file)
                 source.config.model.fit_vocabulary(pieces, source.vocab_file)
             return source
-    require_data(os.path.isdir(path), repr(path), "the directory of a model", "none")
     raise DataError(
-        f"{path!r}: no model found: expected {CONFIG_FILE} (ours), {tf1_format.CONFIG_FILE} "
-        f"(TF1 release) or {hf_format.CONFIG_FILE} (HF)"
+        f"{path!r}: no model found: expected the directory of a model, with {CONFIG_FILE} (ours), "
+        f"{tf1_format.CONFIG_FILE} (TF1 release) or {hf_format.CONFIG_FILE} (HF)"
     )

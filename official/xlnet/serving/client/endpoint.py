@@ -42,15 +42,23 @@ class Endpoint:
       timeout_seconds: timeout of one attempt of a request.
       retries: maximum number of retries if the server is unreachable, overloaded or too slow;
         with exponential backoff.
+
+    Raises:
+      ConfigError: the address is a URL, e.g. of TF Serving's REST API.
+
+    Example:
+      >>> connect("localhost:8500", "sst2").predict({"text": ["a fine film"]})
     """
 
     address: str
     name: str
-    signature: str
-    timeout_seconds: float
-    retries: int
+    signature: str = "serving_default"
+    timeout_seconds: float = 60.0
+    retries: int = 5
 
     def __post_init__(self) -> None:
+        expected = "host:port of gRPC, e.g. localhost:8500"
+        require_config("://" not in self.address, "endpoint", expected, self.address)
         sizes = ("grpc.max_receive_message_length", "grpc.max_send_message_length")
         options = [(size, _MAX_MESSAGE_BYTES) for size in sizes]
         self._channel = grpc.insecure_channel(self.address, options)
@@ -65,9 +73,10 @@ class Endpoint:
         """
         request = get_model_metadata_pb2.GetModelMetadataRequest()
         request.metadata_field.append("signature_def")
-        found = get_model_metadata_pb2.SignatureDefMap()
-        self._call(self._stub.GetModelMetadata, request).metadata["signature_def"].Unpack(found)
-        names = {name: list(each.inputs) for name, each in found.signature_def.items()}
+        answer = self._call(self._stub.GetModelMetadata, request)
+        signatures = get_model_metadata_pb2.SignatureDefMap()
+        answer.metadata["signature_def"].Unpack(signatures)
+        names = {name: list(one.inputs) for name, one in signatures.signature_def.items()}
         if not names.get(self.signature):
             known = ", ".join(sorted(name for name in names if names[name]))
             raise self._wrong(f"has the signatures {known}, not {self.signature!r}")
@@ -133,28 +142,4 @@ def predict_request(signature: str, inputs: Inputs) -> predict_pb2.PredictReques
     return request
 
 
-def connect(
-    address: str,
-    name: str,
-    signature: str = "serving_default",
-    timeout_seconds: float = 60.0,
-    retries: int = 5,
-) -> Endpoint:
-    """Connects to a model on TF Serving.
-
-    Args:
-      address: `host:port` of gRPC.
-      name: name of the model on the server.
-      signature: name of the signature.
-      timeout_seconds: timeout of one attempt of a request.
-      retries: maximum number of retries of a request.
-
-    Raises:
-      ConfigError: the address is a URL, e.g. of TF Serving's REST API.
-
-    Example:
-      >>> connect("localhost:8500", "sst2").predict({"text": ["a fine film"]})
-    """
-    expected = "host:port of gRPC, e.g. localhost:8500"
-    require_config("://" not in address, "endpoint", expected, address)
-    return Endpoint(address, name, signature, timeout_seconds, retries)
+connect = Endpoint  # Its name in documents.
