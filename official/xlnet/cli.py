@@ -12,7 +12,6 @@ pipe that nobody reads.
 from __future__ import annotations
 
 import contextlib
-import difflib
 import errno
 import functools
 import importlib
@@ -31,7 +30,7 @@ from absl import logging as absl_logging
 from official.xlnet import __version__
 from official.xlnet.commands import COMMON, VERBS
 from official.xlnet.commands.declarations import Verb
-from official.xlnet.errors import ConfigError, XLNetError
+from official.xlnet.errors import ConfigError, XLNetError, did_you_mean
 from official.xlnet.files.json_files import mended, print_json
 from official.xlnet.files.text import printable, printable_line
 
@@ -42,7 +41,6 @@ EXIT_BROKEN_PIPE = 141
 _STDERR = 2  # Its descriptor.
 
 _MAX_MESSAGE_CHARS = 1000
-_LEAST_SIMILAR = 0.75  # Of a word to the verb that is suggested in its place.
 
 _HELP = ("-h", "--help", "-help")
 _USAGE = """\
@@ -153,9 +151,8 @@ def _verb(arguments: list[str]) -> tuple[str, list[str], int]:
         return "", [], _fail(f"xlnet: {verb} was removed: {_REMOVED[verb]}")
     if verb not in VERBS:
         known = group or VERBS
-        nearest = difflib.get_close_matches(verb, known, n=1, cutoff=_LEAST_SIMILAR)
-        hint = f"did you mean {nearest[0]!r}?" if nearest else f"expected one of {', '.join(known)}"
-        return "", [], _fail(f"xlnet: unknown verb {verb!r}; {hint}")
+        hint = did_you_mean(verb, known) or f"; expected one of {', '.join(known)}"
+        return "", [], _fail(f"xlnet: unknown verb {verb!r}{hint}")
     return verb, rest, 0
 
 

@@ -294,7 +294,7 @@ def add_baselines(
         task = TASKS[config.task.name](config, load_tokenizer(model_dir))
         results = (BASELINES[name](task, train, dev) for name in BASELINES.names())
         baselines = next(filter(None, results), None)
-        Progress(sys.stderr).keep(_line(task, metrics, baselines))
+        Progress(sys.stderr).log_line(_line(task, metrics, baselines))
         path = os.path.join(model_dir, METRICS_FILE)
         write_json(path, {**read_json(path), "baselines": baselines})
     except Exception as error:

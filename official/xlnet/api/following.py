@@ -60,7 +60,9 @@ def follow_run(
                 for name, value in numbers.items():
                     tf.summary.scalar(name, value, metrics["step"])
                 tf.summary.flush()
-                progress.keep("  ".join(f"{name} {value:.6g}" for name, value in numbers.items()))
+                progress.log_line(
+                    "  ".join(f"{name} {value:.6g}" for name, value in numbers.items())
+                )
             elif has_ended:
                 break
             else:

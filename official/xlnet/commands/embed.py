@@ -72,7 +72,7 @@ def embed_file(
     rows = read_text_rows([], input)
     texts = [row["text"] for row in rows]
     if others := [name for name in rows[0] if name != "text"]:
-        progress.keep(f"{input}: texts are read from text; not read: {', '.join(others)}")
+        progress.log_line(f"{input}: texts are read from text; not read: {', '.join(others)}")
     tokenizer, encoder = load_tokenizer(model), load_encoder(model)
     uncounted = load_tokenizer(model)  # For offsets of texts that `tokenizer` has counted.
     embedder = TextEmbedder(encoder, tokenizer, layers or layer, max_length, window_stride)
@@ -91,7 +91,7 @@ def embed_file(
             left = (time.monotonic() - start) / done * (len(texts) - done)
             said = f"{done}/{len(texts)} texts  {minutes_and_seconds(left)} left"
             progress.show(said, done / len(texts))
-    progress.keep(f"{len(texts)}/{len(texts)} texts")
+    progress.log_line(f"{len(texts)}/{len(texts)} texts")
     counts = {
         "texts": len(texts),
         "empty": sum(not text.strip() for text in texts),

@@ -55,7 +55,7 @@ class Reading:
 
     def say(self, message: str) -> None:
         """Says in one line how the file is read, where that is not given by its format."""
-        Progress(sys.stderr).keep(f"{self.path}: {message}")
+        Progress(sys.stderr).log_line(f"{self.path}: {message}")
 
     def reject(self, reason: str, message: str) -> None:
         """Handles an invalid row.
@@ -155,7 +155,7 @@ def log_counts(source: str, counts: Mapping[str, Any]) -> None:
       counts: numbers, some of them by a name of `_SAID`.
     """
     said = [f"{counts[name]:,} {what}" for name, what in _SAID.items() if counts.get(name)]
-    Progress(sys.stderr).keep(f"{source}: {', '.join(said)}")
+    Progress(sys.stderr).log_line(f"{source}: {', '.join(said)}")
 
 
 def check_unknown(counts: Mapping[str, int], source: str, limit: float = 1.0) -> dict[str, float]:

@@ -182,7 +182,7 @@ class _Wait:
             )
         if waited - self._said >= SAY_SECONDS:
             self._said = waited
-            Progress(sys.stderr).keep(f"waiting for {missing}, {waited:.0f} s{why}")
+            Progress(sys.stderr).log_line(f"waiting for {missing}, {waited:.0f} s{why}")
 
 
 def _gather(server: socket.socket, own: _Worker, wait: _Wait) -> list[str]:

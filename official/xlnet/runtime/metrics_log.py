@@ -68,9 +68,9 @@ class RunLog:
         """Updates the progress bar; see `Progress.show`."""
         self._progress.show(text, share, is_last=share == 1)
 
-    def keep(self, text: str) -> None:
+    def log_line(self, text: str) -> None:
         """Shows a line that later updates of the progress bar do not overwrite."""
-        self._progress.keep(text)
+        self._progress.log_line(text)
 
     def flush(self) -> None:
         """Flushes the TensorBoard summaries."""

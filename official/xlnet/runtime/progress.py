@@ -66,7 +66,7 @@ class Progress:
         self._bar.n, self._bar.desc = share or 0, text
         self._bar.refresh()
 
-    def keep(self, text: str) -> None:
+    def log_line(self, text: str) -> None:
         """Displays a line that is not overwritten, in place of the bar."""
         if self._bar is not None:
             self._bar.leave = False
@@ -129,7 +129,7 @@ def elapsed_time(what: str, interval_seconds: float = 1.0) -> Iterator[None]:
         is_over.set()
         thread.join()
         if time.monotonic() - start > interval_seconds:
-            display.keep(f"{what}: {time.monotonic() - start:.0f} s")
+            display.log_line(f"{what}: {time.monotonic() - start:.0f} s")
 
 
 def per_second(number: int, start: float) -> float:

@@ -134,9 +134,9 @@ class FineTuningLoop(Loop):
 
     def begin(self) -> None:
         for line in report_lines(self._report):
-            self.log.keep(line)
+            self.log.log_line(line)
         num_examples = self._report["train"]["examples"]
-        self.log.keep(f"settings    {describe_settings(self.config, num_examples)}")
+        self.log.log_line(f"settings    {describe_settings(self.config, num_examples)}")
         # Not the model itself, which would include the optimizer.
         model = self.state.model
         parts = tf.train.Checkpoint(encoder=model.encoder, head=model.head)
@@ -162,7 +162,7 @@ class FineTuningLoop(Loop):
         self.model.stop_training = state.stopped = bool(patience and state.worse >= patience)
         shown = "  ".join(f"{name} {metric_text(value)}" for name, value in metrics.items())
         best = f"best {metric} {metric_text(state.best)} at step {state.best_step}"
-        self.log.keep(f"step {self.step}/{last}  {shown}  {best}")
+        self.log.log_line(f"step {self.step}/{last}  {shown}  {best}")
         return True
 
 

@@ -215,7 +215,7 @@ class Loop(keras.callbacks.Callback):
         self._writer = CheckpointWriter(self.state, self._folder, self._num_kept, self.is_chief)
         self._loss_scale = self._read_loss_scale()
         if advice := advice_on_products(training.products):
-            self.log.keep(advice)
+            self.log.log_line(advice)
         self.begin()
         minutes = math.inf if self._minutes is None else self._minutes
         self._deadline = time.monotonic() + 60 * minutes

@@ -63,9 +63,9 @@ class PretrainingLoop(Loop):
     def begin(self) -> None:
         """Logs the plan of the run, and warnings about unusual settings."""
         config, data = self.config, self._data
-        self.log.keep(run_health.plan(config, data.lanes, self._last_step))
+        self.log.log_line(run_health.plan(config, data.lanes, self._last_step))
         for part in data.parts if len(data.parts) > 1 else ():
-            self.log.keep(
+            self.log.log_line(
                 f"{part.records.path}: {part.rows} of {config.training.batch_size} rows, "
                 f"{self._last_step * part.rows / part.lanes.windows:,.1f} passes over "
                 f"{part.lanes.windows:,} windows"

@@ -237,7 +237,7 @@ def call(verb, rest):
     file = open(sys.argv[1], "wb")
     for number in range(9):
         Progress(sys.stderr).show("text")
-        Progress(sys.stderr).keep("text " * 9999)
+        Progress(sys.stderr).log_line("text " * 9999)
         logging.warning("text")
         warnings.warn(f"text {number}")
         with progress_bar(True, "text", 9, "B") as bar, elapsed_time("text", 1e-4):
@@ -275,7 +275,7 @@ def test_what_steers_a_terminal_is_shown_escaped(capsys):
     first, second = capsys.readouterr().err.splitlines()
     assert first.endswith(r"] b\u009bc\u000axlnet: error.txt: 3 rows are left out")
     assert second.isprintable()
-    Progress(progress := io.StringIO()).keep("a\x9b\nb\r: text")
+    Progress(progress := io.StringIO()).log_line("a\x9b\nb\r: text")
     assert progress.getvalue() == "a\\u009b\\u000ab\\u000d: text\n"
     print_json({"text": "\u2066\x7f"})
     assert capsys.readouterr().out == '{"text": "\\u2066\\u007f"}\n'

@@ -33,7 +33,7 @@ def test_lines_now_and_then_or_a_bar_of_the_width_of_a_terminal(
             monkeypatch.setattr(progress.time, "monotonic", lambda now=100.0 + second: now)
             shown.show(f"step {second}", second / (last + 40), is_last=second == last)
             if second == last:
-                shown.keep("accuracy 0.5")
+                shown.log_line("accuracy 0.5")
         shown.close()
     content = b""
     with contextlib.suppress(OSError):  # Linux ends a terminal with EIO.

@@ -110,7 +110,7 @@ class Runs:
         except DivergedError as error:
             if not self._may_diverge:
                 raise
-            Progress(sys.stderr).keep(str(error))
+            Progress(sys.stderr).log_line(str(error))
         seconds = round(time.monotonic() - start)
         return {"metric": metric, "metrics": metrics, "seconds": seconds}
 

@@ -88,7 +88,7 @@ def search_settings(
             if found is None and runs.writes:
                 metric = run["metric"]
                 value = f"{metric} {metric_text(_value(run))}" if metric else "not finite"
-                Progress(sys.stderr).keep(
+                Progress(sys.stderr).log_line(
                     f"search: candidate {candidate}, 1/{share} of its length, "
                     f"learning rate {run['learning_rate']:.2g}: {value}"
                 )
