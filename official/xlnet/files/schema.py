@@ -117,7 +117,7 @@ def conform(value: Any, kind: Any, where: str, error: type[Exception] = DataErro
 
 def check_fields(record: Any, error: type[Exception] = DataError) -> None:
     """Raises an error unless the fields of a dataclass are of their types; see `conform`."""
-    for name, kind in _hints(type(record)).items():
+    for name, kind in _hints(record.__class__).items():
         conform(getattr(record, name), kind, name, error)
 
 
