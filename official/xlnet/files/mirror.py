@@ -111,6 +111,8 @@ class Mirror:
             try:
                 file_system.upload(os.path.join(self._path, name), f"{self._url}/{name}")
             except FileNotFoundError:
+                if os.path.exists(os.path.join(self._path, name)):
+                    raise  # No such bucket.
                 return False  # Removed since; later files may depend on it.
             self._uploaded[name] = files[name]
         removed = [name for name in self._uploaded if name not in files]

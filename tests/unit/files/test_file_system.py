@@ -376,7 +376,10 @@ def test_names_that_leave_the_directory_are_not_copied(impatient, tmp_path):
         assert [path.name for path in tmp_path.rglob("*") if path.is_file()] == ["good"]
 
 
-def test_a_command_goes_on_while_the_bucket_is_lost_and_keeps_its_files(impatient, tmp_path):
+@pytest.mark.parametrize(
+    "lost", [LOST, FileNotFoundError("no such bucket")], ids=["lost", "removed"]
+)
+def test_a_command_goes_on_while_the_bucket_is_lost_and_keeps_its_files(impatient, lost, tmp_path):
     sentence = rf"{URL} could not be written: .*kept in {tmp_path}"
     with (
         pytest.raises(NotUploadedError, match=sentence),
@@ -384,13 +387,13 @@ def test_a_command_goes_on_while_the_bucket_is_lost_and_keeps_its_files(impatien
     ):
         write(tmp_path, "first")
         wait_for_bucket("first")
-        FlakyFileSystem.error = LOST
+        FlakyFileSystem.error = lost
         write(tmp_path, "second")
         time.sleep(0.6)  # Longer than one call is patient.
         FlakyFileSystem.error = None
         wait_for_bucket("first", "second")
         write(tmp_path, "third")
-        FlakyFileSystem.error = LOST
+        FlakyFileSystem.error = lost
     assert (tmp_path / "third").exists()
 
 
