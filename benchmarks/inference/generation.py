@@ -24,7 +24,7 @@ import tensorflow as tf
 from benchmarks.harness.command_line import flag, parse
 from official.xlnet.configs.experiment import XLNetConfig
 from official.xlnet.files.json_files import write_json
-from official.xlnet.inference import cached_decoding
+from official.xlnet.inference.decoding import cached
 from official.xlnet.inference.generation import generate
 from official.xlnet.modeling.models.xlnet_pretrainer import XLNetPretrainer
 from official.xlnet.tokenization.special_tokens import EOD_ID
@@ -65,7 +65,7 @@ def time_cached(model, num_tokens: int) -> np.ndarray:
     tokenizer.decode = lambda ids: " ".join(map(str, ids))
     tokenizer.id_to_piece = str
     times: list[float] = []
-    step = cached_decoding.step
+    step = cached.step
 
     def timed_step(*arguments):
         logits, caches = step(*arguments)
@@ -76,7 +76,7 @@ def time_cached(model, num_tokens: int) -> np.ndarray:
 
     # Makes the end-of-document token improbable, so that generation does not stop early.
     model.lm_head.bias.assign(-100.0 * tf.one_hot(EOD_ID, model.config.model.vocab_size))
-    with mock.patch.object(cached_decoding, "step", timed_step):
+    with mock.patch.object(cached, "step", timed_step):
         generate(model, [" ".join(map(str, _PROMPT))], num_tokens, tokenizer=tokenizer)
     return np.diff(times)  # The first step runs after tracing.
 

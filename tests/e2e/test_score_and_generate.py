@@ -112,6 +112,16 @@ def test_orders_of_a_text_are_mixed_and_compared(capfd, world):
 ORDERS = ["left_to_right", "right_to_left", "inside_out", "entropy"]
 
 
+def test_generation_in_steps_is_that_of_python(capfd, world):
+    texts = ["The cat", "A ____{2} sat."]
+    options = {"num_tokens": 5, "temperature": 0.5, "seed": 3, "steps": 2, "select": "margin"}
+    flags = [f"--{name}={value}" for name, value in options.items()]
+    flags += ["--remask", *(f"--text={text}" for text in texts)]
+    [*rows, _] = rows_of(capfd, "generate", f"--model={world.pretrained}", *flags)
+    expected = xlnet.generate(world.pretrained, texts, remask=True, **options)
+    assert [row["output"] for row in rows] == expected
+
+
 def test_pairs_are_compared_by_group(capfd, world, tmp_path):
     pairs = [
         {"sentence_good": "The cat sat.", "sentence_bad": "The cat sit.", "UID": "a"},

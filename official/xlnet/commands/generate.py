@@ -6,12 +6,13 @@ from collections.abc import Sequence
 from typing import Annotated, Any
 
 from data_prep.tasks.text_rows import read_text_rows
+from official.xlnet.configs.choices import STEP_SELECTIONS
 from official.xlnet.data.reading import check_unknown, log_counts
 from official.xlnet.data.result_files import require_json_lines
 from official.xlnet.data.text_files import write_json_lines
 from official.xlnet.files.arguments import COMMAS, OutputFile, Path
 from official.xlnet.files.public import public
-from official.xlnet.files.schema import Range
+from official.xlnet.files.schema import OneOf, Range
 from official.xlnet.tokenization.blanks import has_blank
 
 
@@ -29,6 +30,9 @@ def generate_file(
     top_k: Annotated[int, Range(0)] = 0,
     top_p: Annotated[float, Range(0, 1)] = 1.0,
     seed: Annotated[int, Range(0, 2**32 - 1)] = 0,
+    steps: Annotated[int, Range(1)] | None = None,
+    select: Annotated[str, OneOf(STEP_SELECTIONS)] = "confidence",
+    remask: bool = False,
 ) -> dict[str, Any]:
     """Generates text: continues prompts or fills in blanks.
 
@@ -50,6 +54,11 @@ def generate_file(
       top_k: sample from the k most probable pieces; 0: all.
       top_p: nucleus sampling: cumulative probability of the candidates.
       seed: random seed of sampling.
+      steps: number of passes of the network, each of which adds several tokens; default: one by
+        one. Models of masked tokens (denoising, absorbing_diffusion) generate in steps only.
+      select: which tokens a step adds first: those of the highest probability, of the largest
+        margin to the second, of the lowest entropy, or random ones.
+      remask: whether tokens of earlier steps that are less certain become unknown again.
 
     Returns:
       The number of texts `continued` and `filled`, or of `texts` with candidates; counts of tokens.
@@ -57,9 +66,9 @@ def generate_file(
     Example:
       $ xlnet generate --model=runs/model --text='The ____ of the people.'
     """
+    from official.xlnet.inference.decoding.sampling import Sampling
     from official.xlnet.inference.generation import generate
-    from official.xlnet.inference.language_model import loaded
-    from official.xlnet.inference.sampling import Sampling
+    from official.xlnet.inference.language_model import GENERATED, SCORED, loaded
 
     require_json_lines(output)
     rows = read_text_rows(text, input)
@@ -67,8 +76,13 @@ def generate_file(
     if choices or candidates:
         return _candidates(model, rows, choices or candidates, max_blank_length, output)
     sampling = Sampling(temperature, top_k, top_p, seed)
-    loaded_model, tokenizer = loaded(model)
-    outputs = generate(loaded_model, texts, num_tokens, sampling, tokenizer, max_blank_length)
+    loaded_model, tokenizer = loaded(model, kinds=SCORED if steps else GENERATED)
+    outputs = generate(
+        *(loaded_model, texts, num_tokens, sampling, tokenizer, max_blank_length),
+        steps=steps,
+        select=select,
+        remask=remask,
+    )
     lines = [{**row, "output": generated} for row, generated in zip(rows, outputs, strict=True)]
     write_json_lines(output, lines)
     filled = sum(map(has_blank, texts))

@@ -11,6 +11,7 @@ SCORING_ORDERS = (
     *("left_to_right", "right_to_left", "inside_out", "confidence", "entropy"),
     *("random", "pseudo"),
 )
+STEP_SELECTIONS = ("confidence", "margin", "entropy", "random")
 GIVEN_SIDES = ("left", "right", "both")
 PUNCTUATION = ("attached", "alone")
 UNITS = ("nats", "bits")

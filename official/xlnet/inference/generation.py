@@ -18,8 +18,12 @@ from official.xlnet.errors import require_data
 from official.xlnet.files.arguments import AnyPath
 from official.xlnet.files.public import public
 from official.xlnet.files.schema import Range
-from official.xlnet.inference.cached_decoding import Draws, Template, decode
+from official.xlnet.inference.decoding.cached import Draws, Template, decode
+from official.xlnet.inference.decoding.sampling import Sampling
+from official.xlnet.inference.decoding.stepwise import Steps, decode_in_steps
 from official.xlnet.inference.language_model import (
+    GENERATED,
+    SCORED,
     bucket,
     for_each,
     is_causal,
@@ -27,7 +31,6 @@ from official.xlnet.inference.language_model import (
     require_both_sides,
 )
 from official.xlnet.inference.network.inference_encoder import finite
-from official.xlnet.inference.sampling import Sampling
 from official.xlnet.modeling.models.xlnet_pretrainer import XLNetPretrainer
 from official.xlnet.modeling.ops.keras import keras
 from official.xlnet.modeling.ops.visibility import NEVER_VISIBLE
@@ -79,6 +82,9 @@ def generate(
     top_k=None,
     top_p=None,
     seed=None,
+    steps=None,
+    select="confidence",
+    remask=False,
 ) -> Texts:
     """Continues texts, and fills their blanks if they have any, as `xlnet generate` does.
 
@@ -98,6 +104,10 @@ def generate(
       top_k: the same.
       top_p: the same.
       seed: the same.
+      steps: number of passes of the network, each of which adds several tokens; see
+        docs/any_order.md. By default one by one, which a model of `<mask>` cannot.
+      select: which tokens a step adds first, see `Steps`.
+      remask: whether tokens of earlier steps can become unknown again, see `Steps`.
 
     Returns:
       Each text with its continuation, or with its blanks filled; for a text that is not in a list,
@@ -114,17 +124,18 @@ def generate(
       'The cat sat on the'
     """
     sampling = _changed(sampling, temperature=temperature, top_k=top_k, top_p=top_p, seed=seed)
+    in_steps = None if steps is None else Steps(steps, select, remask)
 
     def outputs(texts: list[str]) -> list[str]:
-        language_model = loaded(model, tokenizer)
+        language_model = loaded(model, tokenizer, SCORED if in_steps else GENERATED)
         # Blanks first, as they may be refused.
         filled = {
-            number: _filled(*language_model, text, max_blank_length, sampling)
+            number: _filled(*language_model, text, max_blank_length, sampling, in_steps)
             for number, text in enumerate(texts)
             if has_blank(text)
         }
         others = [text for text in texts if not has_blank(text)]
-        continued = iter(_continuations(*language_model, others, num_tokens, sampling))
+        continued = iter(_continuations(*language_model, others, num_tokens, sampling, in_steps))
         return [
             filled[number] if number in filled else next(continued) for number in range(len(texts))
         ]
@@ -143,6 +154,9 @@ def fill_blanks(
     top_k=None,
     top_p=None,
     seed=None,
+    steps=None,
+    select="confidence",
+    remask=False,
 ) -> Texts:
     """Fills the blanks of texts, written `____`, or `____{3}` for a blank of three word pieces.
 
@@ -160,6 +174,10 @@ def fill_blanks(
       top_k: the same.
       top_p: the same.
       seed: the same.
+      steps: number of passes of the network, each of which adds several tokens; see
+        docs/any_order.md. By default one by one, which a model of `<mask>` cannot.
+      select: which tokens a step adds first, see `Steps`.
+      remask: whether tokens of earlier steps can become unknown again, see `Steps`.
 
     Returns:
       The filled texts; for a text that is not in a list, a single one.
@@ -176,11 +194,12 @@ def fill_blanks(
       'The cat sat on the door mat.'
     """
     sampling = _changed(sampling, temperature=temperature, top_k=top_k, top_p=top_p, seed=seed)
+    in_steps = None if steps is None else Steps(steps, select, remask)
 
     def filled(texts: list[str]) -> list[str]:
-        language_model = loaded(model, tokenizer)
+        language_model = loaded(model, tokenizer, SCORED if in_steps else GENERATED)
         return [
-            _filled(*language_model, text, max_length, sampling) if text.strip() else text
+            _filled(*language_model, text, max_length, sampling, in_steps) if text.strip() else text
             for text in texts
         ]
 
@@ -198,7 +217,10 @@ def _continuations(
     prompts: list[str],
     num_tokens: int,
     sampling: Sampling,
+    steps: Steps | None,
 ) -> list[str]:
+    if steps:
+        require_both_sides(model.config, "generate in steps")
     start = [EOD_ID] if is_causal(model.config) else []
     rows = []
     for number, prompt in enumerate(prompts):
@@ -207,7 +229,9 @@ def _continuations(
         random = np.random.default_rng([sampling.seed, number])
         rows.append(_Row(ids, targets, [_TEXT_OR_END] * num_tokens, random))
     texts = []
-    for prompt, (ids, _) in zip(prompts, _predict(model, tokenizer, rows, sampling), strict=True):
+    for prompt, (ids, _) in zip(
+        prompts, _predict(model, tokenizer, rows, sampling, steps), strict=True
+    ):
         ids = ids[: ids.index(EOD_ID)] if EOD_ID in ids else ids
         is_word = bool(ids) and tokenizer.id_to_piece(ids[0]).startswith(WORD_START)
         context = prompt if tokenizer.keep_whitespace else prompt.rstrip()
@@ -216,7 +240,12 @@ def _continuations(
 
 
 def _filled(
-    model: XLNetPretrainer, tokenizer: Tokenizer, text: str, max_length: int, sampling: Sampling
+    model: XLNetPretrainer,
+    tokenizer: Tokenizer,
+    text: str,
+    max_length: int,
+    sampling: Sampling,
+    steps: Steps | None,
 ) -> str:
     require_both_sides(model.config, "fill blanks")
     parsed = parse_blanks(tokenizer, text)
@@ -229,11 +258,11 @@ def _filled(
                 [*lengths[:number], length, *lengths[number + 1 :]]
                 for length in range(1, max_length + 1)
             ]
-            filled = _fill(model, tokenizer, parsed, candidates, sampling)
+            filled = _fill(model, tokenizer, parsed, candidates, sampling, steps)
             best = int(np.argmax([np.mean(scores[number]) for _, scores in filled]))
             lengths, (fillings, _) = candidates[best], filled[best]
     if fillings is None:
-        [(fillings, _)] = _fill(model, tokenizer, parsed, [lengths], sampling)
+        [(fillings, _)] = _fill(model, tokenizer, parsed, [lengths], sampling, steps)
     return parsed.fill([tokenizer.decode(ids.tolist()) for ids in fillings])
 
 
@@ -243,6 +272,7 @@ def _fill(
     parsed: BlankText,
     candidates: list[list[int]],
     sampling: Sampling,
+    steps: Steps | None,
 ) -> list[tuple[list[np.ndarray], list[np.ndarray]]]:
     """For each choice of lengths: the ids in every blank and their log-likelihoods."""
     rows = [
@@ -250,7 +280,7 @@ def _fill(
     ]
     results = []
     for lengths, (ids, scores) in zip(
-        candidates, _predict(model, tokenizer, rows, sampling), strict=True
+        candidates, _predict(model, tokenizer, rows, sampling, steps), strict=True
     ):
         ends = np.cumsum(lengths)[:-1]
         results.append((np.split(ids, ends), np.split(scores, ends)))
@@ -271,13 +301,27 @@ def blank_row(parsed: BlankText, lengths: list[int], random: np.random.Generator
 
 
 def _predict(
-    model: XLNetPretrainer, tokenizer: Tokenizer, rows: list[_Row], sampling: Sampling
+    model: XLNetPretrainer,
+    tokenizer: Tokenizer,
+    rows: list[_Row],
+    sampling: Sampling,
+    steps: Steps | None,
 ) -> list[tuple[list[int], np.ndarray]]:
     """Ids and log-likelihoods of the targets of every row."""
     is_allowed_GV = allowed_pieces(tokenizer, model.config.model.vocab_size)
-    results = []
+    results: list[tuple[list[int], np.ndarray]] = []
     for first in range(0, len(rows), BATCH_SIZE):
         batch = rows[first : first + BATCH_SIZE]
+        if steps:
+            results += decode_in_steps(
+                model,
+                [row.token_ids for row in batch],
+                [row.targets for row in batch],
+                [is_allowed_GV[row.groups] for row in batch],
+                [row.random for row in batch],
+                *(sampling, steps),
+            )
+            continue
         template = _template(batch, is_allowed_GV, is_causal(model.config))
         draws = None
         if sampling.temperature > 0:

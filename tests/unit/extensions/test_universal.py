@@ -8,7 +8,7 @@ from official.xlnet import save_pretrained
 from official.xlnet.analysis.attention_maps import token_steps
 from official.xlnet.checkpoints.any_format import load_tokenizer
 from official.xlnet.extensions.universal import AdaptiveDepth, step_encoding
-from official.xlnet.inference.cached_decoding import prefill
+from official.xlnet.inference.decoding.cached import prefill
 from official.xlnet.inference.network.inference_encoder import InferenceEncoder
 from official.xlnet.modeling.models.xlnet_pretrainer import XLNetPretrainer
 from official.xlnet.modeling.ops.keras import keras

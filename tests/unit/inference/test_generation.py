@@ -12,8 +12,8 @@ import tensorflow as tf
 
 from official.xlnet.errors import ConfigError, DataError, StoppedError
 from official.xlnet.inference import generation
+from official.xlnet.inference.decoding.sampling import Sampling, choose
 from official.xlnet.inference.generation import fill_blanks, generate
-from official.xlnet.inference.sampling import Sampling, choose
 from official.xlnet.inference.scoring import score
 from official.xlnet.tokenization.blanks import parse_blanks
 from official.xlnet.tokenization.special_tokens import EOD_ID

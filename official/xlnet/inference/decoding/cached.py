@@ -29,7 +29,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import tensorflow as tf
 
-from official.xlnet.inference.sampling import choose
+from official.xlnet.inference.decoding.sampling import choose
 from official.xlnet.modeling.kernels.attention import new_cache
 from official.xlnet.modeling.kernels.key_value_cache import KeyValueCache
 from official.xlnet.modeling.layers.relative_position import sinusoids

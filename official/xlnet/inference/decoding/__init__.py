@@ -1,0 +1,1 @@
+"""Predicting tokens from others: one by one with a cache, or several in each pass."""

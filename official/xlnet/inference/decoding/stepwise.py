@@ -1,0 +1,144 @@
+"""Decoding in steps: each pass of the network predicts all unknown tokens, and keeps several.
+
+A pass takes as long as any other, so that N steps cost N passes, whatever the number of tokens. The
+tokens of one step are drawn independently of each other, given those of the steps before: the more
+steps, the closer to decoding one by one. This is how masked diffusion models generate (Sahoo et
+al. 2024) and MaskGIT (Chang et al. 2022), and a model of all orders can do the same: what is known
+has order 0, what is not order 1.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable, Mapping, Sequence
+
+import numpy as np
+import tensorflow as tf
+
+from official.xlnet.configs.validation import AT_LEAST_1, require_number, require_one_of
+from official.xlnet.inference.decoding.sampling import Sampling, choose
+from official.xlnet.inference.language_model import MASKED
+from official.xlnet.inference.network.inference_encoder import finite
+from official.xlnet.modeling.models.xlnet_pretrainer import XLNetPretrainer
+from official.xlnet.modeling.ops.keras import keras
+from official.xlnet.tokenization.special_tokens import MASK_ID, PAD_ID
+
+# How certain a token x [...] is, from the log-likelihoods of all tokens [..., V], its own, and a
+# random number.
+_SELECT: Mapping[str, Callable[[np.ndarray, np.ndarray, np.ndarray], np.ndarray]] = {
+    "confidence": lambda log_p, log_p_x, uniform: log_p_x,
+    "margin": lambda log_p, log_p_x, uniform: np.diff(np.exp(np.partition(log_p, -2)[..., -2:]))[
+        ..., 0
+    ],
+    "entropy": lambda log_p, log_p_x, uniform: (np.exp(log_p) * log_p).sum(-1),
+    "random": lambda log_p, log_p_x, uniform: uniform,
+}
+
+
+@dataclasses.dataclass(frozen=True)
+class Steps:
+    """How tokens are decoded in steps.
+
+    Attributes:
+      number: passes of the network. About the same number of tokens is kept in each.
+      select: the tokens that are kept first: `confidence`, those with the highest probability;
+        `margin`, with the largest distance to the second most probable token; `entropy`, whose
+        distribution has the lowest entropy; or `random`.
+      remask: whether a token of an earlier step, with the certainty that it had there, can become
+        unknown again where later ones are more certain.
+    """
+
+    number: int
+    select: str = "confidence"
+    remask: bool = False
+
+    def __post_init__(self):
+        require_number("steps", self.number, AT_LEAST_1)
+        require_one_of("select", self.select, _SELECT)
+
+
+def decode_in_steps(
+    model: XLNetPretrainer,
+    token_ids: Sequence[Sequence[int]],
+    targets: Sequence[Sequence[int]],
+    is_allowed: Sequence[np.ndarray],
+    random: Sequence[np.random.Generator],
+    sampling: Sampling,
+    steps: Steps,
+) -> list[tuple[list[int], np.ndarray]]:
+    """Predicts the targets of some rows.
+
+    Args:
+      model: a model of all orders (`permutation`) or of `<mask>` (`MASKED`).
+      token_ids: ids of each row, anything at its targets.
+      targets: positions of the tokens to predict.
+      is_allowed: bool [P, V] for each row, what each of its P targets may become.
+      random: the draws of each row.
+      sampling: how tokens are chosen from their distribution.
+      steps: how many in each step, and which.
+
+    Returns:
+      For each row the ids of its targets and their log-likelihoods, float32 [P], each given the
+      tokens that were known in its step.
+    """
+    is_masked = model.config.objective.kind in MASKED
+    places = "content_positions" if is_masked else "target_positions"
+    predict = tf.function(lambda inputs: tf.nn.log_softmax(model(inputs)["logits"]))
+    longest, most = max(map(len, token_ids)), max(map(len, targets))
+    longest = max(longest, 1 + max(max(row) for row in targets))
+    # One column more, which unused targets point to.
+    ids_BT = keras.utils.pad_sequences(token_ids, longest + 1, padding="post", value=PAD_ID)
+    target_BP = keras.utils.pad_sequences(targets, most, padding="post", value=longest)
+    is_padding_BT = np.arange(longest + 1) >= [
+        [max(len(i), t[-1] + 1)] for i, t in zip(token_ids, targets, strict=True)
+    ]
+    is_unused_BP = target_BP == longest
+    allowed_BPV = np.stack([np.pad(x, [(0, most - len(x)), (0, 0)], "edge") for x in is_allowed])
+    wanted_B1 = np.sum(~is_unused_BP, axis=1)[:, None]
+
+    def uniform() -> np.ndarray:  # Of which no row's depend on the other rows.
+        draws = [generator.random(len(row)) for generator, row in zip(random, targets, strict=True)]
+        return keras.utils.pad_sequences(draws, most, padding="post", dtype="float32")
+
+    # How certain a known token was; -inf where it is unknown.
+    certainty_BP = np.where(is_unused_BP, np.inf, -np.inf)
+    token_BP, score_BP = np.full(target_BP.shape, MASK_ID), np.zeros(target_BP.shape, np.float32)
+    for number in range(1, steps.number + 1):
+        is_known_BP = certainty_BP > -np.inf
+        np.put_along_axis(ids_BT, target_BP, token_BP, axis=1)
+        inputs = {"token_ids": ids_BT, "is_padding": is_padding_BT, places: target_BP}
+        if not is_masked:
+            inputs["order"] = np.zeros_like(ids_BT)
+            np.put_along_axis(inputs["order"], target_BP, ~is_known_BP, axis=1)
+        log_p_BPV = finite(predict({name: tf.constant(x) for name, x in inputs.items()}).numpy())
+        drawn_BP = _drawn(np.where(allowed_BPV, log_p_BPV, -np.inf), uniform(), sampling)
+        drawn_score_BP = np.take_along_axis(log_p_BPV, drawn_BP[..., None], axis=2)[..., 0]
+        drawn_certainty_BP = _SELECT[steps.select](log_p_BPV, drawn_score_BP, uniform())
+        known_certainty_BP = certainty_BP if steps.remask else np.inf
+        certainty_BP = np.where(is_known_BP, known_certainty_BP, drawn_certainty_BP)
+        token_BP = np.where(is_known_BP, token_BP, drawn_BP)
+        score_BP = np.where(is_known_BP, score_BP, drawn_score_BP)
+        num_kept_B1 = most - wanted_B1 + -(-wanted_B1 * number // steps.number)
+        is_dropped_BP = np.argsort(np.argsort(-certainty_BP, 1, "stable"), 1) >= num_kept_B1
+        certainty_BP, token_BP = (
+            np.where(is_dropped_BP, unknown, x)
+            for x, unknown in ((certainty_BP, -np.inf), (token_BP, MASK_ID))
+        )
+    return [
+        (token_P[~is_unused_P].tolist(), score_P[~is_unused_P])
+        for token_P, score_P, is_unused_P in zip(token_BP, score_BP, is_unused_BP, strict=True)
+    ]
+
+
+def _drawn(log_p_BPV: np.ndarray, uniform_BP: np.ndarray, sampling: Sampling) -> np.ndarray:
+    """A token for each target, drawn independently, int32 [B, P]."""
+    if sampling.temperature == 0:
+        return log_p_BPV.argmax(axis=2).astype(np.int32)
+    drawn_X = choose(
+        tf.constant(log_p_BPV.reshape([-1, log_p_BPV.shape[2]])),
+        tf.constant(uniform_BP.ravel()),
+        tf.constant(sampling.temperature, tf.float32),
+        tf.constant(sampling.top_k, tf.int32),
+        tf.constant(sampling.top_p, tf.float32),
+    )
+    return drawn_X.numpy().reshape(uniform_BP.shape)
