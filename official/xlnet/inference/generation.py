@@ -217,7 +217,7 @@ def _continuations(
     prompts: list[str],
     num_tokens: int,
     sampling: Sampling,
-    steps: Steps | None,
+    steps: Steps | None = None,
 ) -> list[str]:
     if steps:
         require_both_sides(model.config, "generate in steps")
@@ -245,7 +245,7 @@ def _filled(
     text: str,
     max_length: int,
     sampling: Sampling,
-    steps: Steps | None,
+    steps: Steps | None = None,
 ) -> str:
     require_both_sides(model.config, "fill blanks")
     parsed = parse_blanks(tokenizer, text)
@@ -272,7 +272,7 @@ def _fill(
     parsed: BlankText,
     candidates: list[list[int]],
     sampling: Sampling,
-    steps: Steps | None,
+    steps: Steps | None = None,
 ) -> list[tuple[list[np.ndarray], list[np.ndarray]]]:
     """For each choice of lengths: the ids in every blank and their log-likelihoods."""
     rows = [
@@ -305,7 +305,7 @@ def _predict(
     tokenizer: Tokenizer,
     rows: list[_Row],
     sampling: Sampling,
-    steps: Steps | None,
+    steps: Steps | None = None,
 ) -> list[tuple[list[int], np.ndarray]]:
     """Ids and log-likelihoods of the targets of every row."""
     is_allowed_GV = allowed_pieces(tokenizer, model.config.model.vocab_size)
