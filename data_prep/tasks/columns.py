@@ -81,7 +81,11 @@ def columns_of(reading: Reading, rows: Iterable[Row]) -> Columns:
             f"set task.{key} to use another column"
         )
     texts, is_set = settings.text_columns, bool(settings.text_columns)
-    reasons = {name: _why_not(name, found) for name, found in values.items()}
+    by_text = reading.with_labels  # A text of the first row alone says nothing of the others.
+    reasons = {
+        name: _why_not(name, [v for v in found if by_text or not isinstance(v, str)])
+        for name, found in values.items()
+    }
     if not is_set:
         others = [name for name in values if name not in (label, settings.group_column)]
         usable = [name for name in others if reasons[name] not in ("pandas index", "id", "lists")]

@@ -29,6 +29,9 @@ from official.xlnet.files.compression import ending
 _FRAMES = ("__arrow_c_stream__", "__dataframe__")
 _CONVERSIONS = ("to_pylist", "tolist", "to_list", "numpy")  # Of arrays, columns and tensors.
 _NUMBERED = ("regression", "multiple_choice")  # Labels are numbers, even if these have names.
+# The index of `DataFrame.itertuples` and `to_records`: its name, in a named tuple, in a record.
+_INDEX = (("Index", True, False), ("index", False, True))
+_ADVICE = {"tuple": "; a tuple is one example with several texts", "set": "; a set has no order"}
 _NO_VALUE = ("NAType", "NaTType")  # Of pandas; they are neither equal to nothing nor to themselves.
 
 
@@ -58,8 +61,8 @@ def read_rows(reading: Reading) -> Iterator[Row]:
             named = reading.settings.named(plain(row), reading.with_labels, where)
             width = len(named) if width is None else width
             require_data(width == len(named), where, f"{width} values, as above", len(named))
-        elif next(iter(named), "") == "Index" and hasattr(row, "_fields"):
-            reading.unread["Index"] = "pandas index"  # Of `DataFrame.itertuples`.
+        elif (next(iter(named), ""), hasattr(row, "_fields"), isinstance(row, np.record)) in _INDEX:
+            reading.unread[next(iter(named))] = "pandas index"
         settings = reading.settings
         used = {*settings.text_columns, settings.label_column, settings.group_column}
         left_out = reading.unread.keys() - used
@@ -139,7 +142,7 @@ def _class_of(value: Any, names: Sequence[str], labels: Sequence[str], where: st
 def _opened(reading: Reading) -> Iterable[Any]:
     """The rows of a table of Python: with names, or other values if the columns have none."""
     source, where = reading.rows, reading.path
-    if hasattr(source, "collect"):  # Lazy frames of Polars.
+    if type(source).__name__ == "LazyFrame":  # Of Polars.
         source = source.collect()
     if hasattr(source, "column_names") and hasattr(source, "features"):  # HF datasets.
         form = getattr(source, "format", {"type": None})
@@ -155,16 +158,17 @@ def _opened(reading: Reading) -> Iterable[Any]:
         rows = source.itertuples(index=False, name=None)
         return _of_columns(source.items(), where) if has_names else rows
     if hasattr(source, "as_numpy_iterator"):  # tf.data, TFDS.
+        from tensorflow import nest
+
+        ranks = [spec.shape.rank or 0 for spec in nest.flatten(source.element_spec)]
+        is_batched = min(ranks) > (reading.settings.name == "token_classification")
+        require_data(not is_batched, where, "a row in each element", "batches; use .unbatch()")
         return source.as_numpy_iterator()
-    if names := _field_names(source):
-        if isinstance(source, np.recarray) and names[0] == "index":
-            reading.unread["index"] = "pandas index"  # Of `DataFrame.to_records`.
-        return _of_columns([(name, source[name]) for name in names], where)
     if hasattr(source, "scanner"):  # An Arrow data set.
         source = source.scanner().to_reader()
     if _is_column(source):
-        source = plain(source)
-    elif any(hasattr(source, name) for name in _FRAMES):
+        return source if _field_names(source) else plain(source)
+    if any(hasattr(source, name) for name in _FRAMES):
         require_extra("pyarrow", "parquet", where)
         from pyarrow import RecordBatchReader, interchange
 
@@ -174,11 +178,8 @@ def _opened(reading: Reading) -> Iterable[Any]:
         return arrow_rows(reading, reader.schema, reader)
     refused = str | bytes | tuple | set | frozenset | os.PathLike
     if isinstance(source, refused) or not isinstance(source, Iterable):
-        kind, advice = type(source).__name__, ""
-        if isinstance(source, tuple):
-            advice = "; a tuple is one example with several texts"
-        elif isinstance(source, set | frozenset):
-            advice = "; a set has no order"
+        kind = type(source).__name__
+        advice = _ADVICE.get(kind, "")
         raise ArgumentTypeError(
             f"{where}: expected a list of rows or a table, got {kind} {source!r:.60}{advice}"
         )

@@ -45,9 +45,10 @@ def read_text_rows(
     if path is None:
         pass
     elif ending(path) in TABLE_FORMATS:
-        for row in read_file(Reading(path, TaskConfig(), strict=True, with_labels=False)):
-            values = ((name, plain(value)) for name, value in row.items())
-            rows.append({n: v if isinstance(v, _OF_JSON) else str(v) for n, v in values})
+        rows += [
+            {n: v if isinstance(v, _OF_JSON) else str(v) for n, v in plain(row).items()}
+            for row in read_file(Reading(path, TaskConfig(), strict=True, with_labels=False))
+        ]
     else:
         with open_text(path) as file:
             rows += [{"text": line.rstrip("\n")} for line in file]

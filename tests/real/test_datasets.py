@@ -6,6 +6,7 @@ import datasets
 import numpy as np
 import pandas as pd
 import pytest
+import tensorflow as tf
 import tensorflow_datasets as tfds
 
 from data_prep.corpus import text_formats
@@ -165,6 +166,28 @@ def test_tfds_objects(films):
     assert [(e.texts, e.label) for e in found] == [(e.texts, e.label) for e in expected]
     with pytest.raises(TypeError, match="a mapping of splits"):
         read_task(films.as_dataset(), task_of())
+    for batched in (dataset.batch(2), pairs.batch(2).prefetch(1)):
+        with pytest.raises(
+            DataError, match=r"expected a row in each element, got batches; use .un"
+        ):
+            read_task(batched, task_of(**settings))
+
+
+def test_tensors_are_read_as_lists():
+    for texts in (tf.constant(SENTENCES), list(tf.constant(SENTENCES))):
+        assert [e.texts[0] for e in stream_task(texts, task_of())] == SENTENCES
+    words = [["a", "b"], [], ["naïve"]]
+    tagged, _ = read_task(
+        {"words": tf.ragged.constant(words), "tags": tf.ragged.constant([["O", "X"], [], ["O"]])},
+        task_of("token_classification"),
+    )
+    assert [[*e.words] for e in tagged] == words
+
+
+@pytest.mark.parametrize("names", [("train", "validation"), ("train", "validation_matched")])
+def test_splits_are_not_the_data_sets_of_a_multi_task(names, splits):
+    with pytest.raises(DataError, match=r"expected .name of a data set: table., got splits"):
+        read_task(datasets.DatasetDict(dict.fromkeys(names, splits["train"])), task_of("multitask"))
 
 
 def test_a_data_set_is_a_corpus_as_its_frame_is():

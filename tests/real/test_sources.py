@@ -305,6 +305,15 @@ def test_two_usual_names_are_a_choice(columns, setting, name):
     assert (found.words, found.tags)[setting == "label_column"] == (*columns[name][0],)
 
 
+@pytest.mark.parametrize("row", [{"tags": ["O"]}, {"words": ["a"]}, {"text": "a"}])
+def test_a_row_without_words_or_tags_is_counted(row):
+    rows = [{"words": ["a"], "tags": ["O"]}, row]
+    found, counts = read_task(rows, TaskConfig(name="token_classification"), max_lost=0.5)
+    assert (len(found), counts) == (1, {"malformed_rows": 1})
+    with pytest.raises(DataError, match="row 1: expected a list"):
+        read_task([row], TaskConfig(name="token_classification"))
+
+
 def test_the_report_says_why_a_column_is_not_read(tmp_path, capfd):
     frame = pd.DataFrame(
         {"text": [*"abcd"], "label": [*"xyxy"], "n": range(4), "when": pd.Timestamp("2020-01-02")}
@@ -317,6 +326,13 @@ def test_the_report_says_why_a_column_is_not_read(tmp_path, capfd):
     read_task(path, TaskConfig(name="classification", text_columns=("n",), label_column="text"))
     said = "texts are read from n (task.text_columns), labels from text (task.label_column)"
     assert said in capfd.readouterr().err
+
+
+def test_the_first_row_to_predict_does_not_say_that_a_text_is_a_number(tmp_path):
+    frame = pd.DataFrame({"title": ["1984", "Emma"], "body": ["a", "b"], "year": [1949, 1815]})
+    frame.to_csv(path := str(tmp_path / "a.csv"), index=False)
+    for form, texts in ((frame, ("1984", "a")), (path, ("1984", "a", "1949"))):
+        assert next(stream_task(form, TaskConfig(name="classification"))).texts == texts
 
 
 @pytest.mark.parametrize(

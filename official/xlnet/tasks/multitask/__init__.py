@@ -98,7 +98,9 @@ class MultitaskConfig(AnswerModuleConfig, CandidatesConfig):
             require_data(bool(self.subtasks), "multitask data", "{name: table}", got)
             yield "", source, self
         expected, got = "{name of a data set: table}", f"splits: {', '.join(files)}"
-        are_splits = bool(files) and not self.subtasks and files.keys() <= _SPLITS
+        are_splits = type(source).__name__.endswith("DatasetDict") or (
+            bool(files) and not self.subtasks and files.keys() <= _SPLITS
+        )
         require_data(not are_splits, "multitask data", expected, got)
         prefixes = tuple(f"{name}/" for name in (*self.subtasks, *files))
         of_all = [column for column in self.text_columns if not column.startswith(prefixes)]

@@ -68,7 +68,7 @@ def read_ranking(reading: Reading) -> Iterator[RankingExample]:
             row = {"query": row["sentence1"], "document": row["sentence2"], **row}
             if "label" in row:
                 label = row["label"]
-                row = {"relevance": _RELEVANCE.get(label, label), **row}
+                row = {"relevance": _RELEVANCE.get(str(label), label), **row}
         for column in ("query", "document", *(("relevance",) if reading.with_labels else ())):
             if column not in row and line == 1:
                 raise DataError(f"{reading.path}: expected a column {column!r}, got {listed(row)}")

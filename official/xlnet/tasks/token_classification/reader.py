@@ -147,7 +147,7 @@ def _tagged(reading: Reading, row: Row, number: int) -> TaggedExample:
     if settings.label_column != TaskConfig.label_column or not reading.with_labels:
         known["label_column"] = ("tags",)
     word_column, tag_column = (
-        only(reading, [name for name in names if name in row] or names, row, key)
+        only(reading, [name for name in names if name in row] or names[:1], row, key)
         for key, names in known.items()
     )
     if number == 1:

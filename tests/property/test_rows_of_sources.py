@@ -1,0 +1,267 @@
+"""Rows in any container, layout and dtype are the examples that they were made of, or refused.
+
+The containers are made by pandas, Polars (if it is installed), `datasets` and pyarrow, as by their
+users; the examples are known before.
+"""
+
+import collections
+import csv
+import dataclasses
+import importlib.util
+import random
+
+import datasets
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pyarrow.dataset
+import pyarrow.parquet
+import pytest
+
+from data_prep.tasks.task_data import read_task
+from official.xlnet.configs.task import TaskConfig
+from official.xlnet.data.examples import TextExample
+from official.xlnet.errors import DataError
+from official.xlnet.tasks.multiple_choice import ChoiceExample
+from official.xlnet.tasks.ranking import RankingExample
+from official.xlnet.tasks.token_classification import TaggedExample
+
+DRAWS = 5  # Of each container and task.
+WORDS = ["fine", "naïve", "标题", "a, b", "it's", "7 up", "2020-01-02 or so"]
+TEXTS = (["text"], ["premise", "hypothesis"], ["title", "note", "body"])
+ALL_TEXTS = {name for names in TEXTS for name in names}
+LABELS = {
+    "classification": [["x", "y"], [0, 1], [True, False], [0.5, 2.5], [3, None]],
+    "regression": [[0.5, 2.0], [1, 7], ["0.25", "3"]],
+    "multi_label": [[["x", "y"], ["z"], [], None]],
+    "ranking": [[0, 2], [1.0, 0.0], [True, False]],
+    "multiple_choice": [[0, 1], [1.0, 0.0]],
+    "token_classification": [["O", "B-X"], ["NOUN", "VERB"]],
+}
+
+
+def class_of(label):
+    return str(int(label)) if isinstance(label, float) and label % 1 == 0 else str(label)
+
+
+def drawn(rng, task):
+    """(columns, examples, whether two columns may be the label)."""
+    number = rng.randint(3, 9)
+
+    def sentences():
+        return [" ".join(rng.choices(WORDS, k=rng.randint(1, 4))) for _ in range(number)]
+
+    def lists():
+        return [rng.choices(WORDS, k=5) for _ in range(number)]
+
+    values = rng.choice(LABELS[task])
+    label = [rng.choice(values) for _ in range(number - 1)] + values[:1]
+    ids, columns = [str(n + 1) for n in range(number)], {}
+    extra = {
+        "url": sentences(),
+        "stars": [rng.randint(0, 9) for _ in range(number)],
+        "when": pd.to_datetime([f"2020-01-{n + 1:02} 10:30" for n in range(number)]).to_list(),
+        "pair_id": sentences(),
+    }
+    id_column = [rng.randint(0, 9) * 100 + n for n in range(number)]
+    id_column[rng.randrange(number)] = rng.choice([None, 1000])
+    has_id = rng.random() < 0.5
+    if has_id:
+        ids = [f"row {n}" if x is None else str(x) for n, x in enumerate(id_column, start=1)]
+    other = None
+    if task in ("classification", "regression", "multi_label"):
+        names = rng.choice(TEXTS)
+        columns |= {name: sentences() for name in names}
+        label_name = rng.choice(["label", "labels", "Target"])
+        other = "sentiment" if rng.random() < 0.2 and label_name != "label" else None
+        of = {
+            "classification": class_of,
+            "regression": float,
+            "multi_label": lambda y: tuple(y or ()),
+        }[task]
+        rows = zip(*(columns[name] for name in names), strict=True)
+        examples = [
+            TextExample(i, row, of(y))
+            for i, row, y in zip(ids, rows, label, strict=True)
+            if y is not None or task == "multi_label"
+        ]
+    elif task == "token_classification":
+        words, label_name = lists(), rng.choice(["tags", "ner_tags", "labels"])
+        label = [rng.choices(values, k=5) for _ in range(number)]
+        columns[rng.choice(["words", "tokens"])] = words
+        other = "tags" if rng.random() < 0.2 and label_name != "tags" else None
+        rows = zip(ids, map(tuple, words), map(tuple, label), strict=True)
+        examples = [TaggedExample(*row) for row in rows]
+    elif task == "multiple_choice":
+        columns |= {rng.choice(["text", "passage"]): sentences(), "choices": lists()}
+        rows, label_name = zip(ids, *columns.values(), label, strict=True), "label"
+        examples = [ChoiceExample(i, (t,), tuple(c), int(y)) for i, t, c, y in rows]
+    else:
+        columns |= {"query": sentences(), "document": sentences()}
+        rows, label_name, has_id = zip(*columns.values(), label, strict=True), "relevance", False
+        examples = [
+            RankingExample(str(n), query, query, document, float(y))
+            for n, (query, document, y) in enumerate(rows, start=1)
+        ]
+    columns[label_name] = label
+    columns |= {name: extra[name] for name in rng.sample([*extra], rng.randint(0, 4))}
+    if has_id:
+        columns["id" if task in ("multiple_choice", "token_classification") else "idx"] = id_column
+    if other:
+        columns[other] = columns[label_name]
+    places = [*columns]
+    rng.shuffle(places)
+    texts = iter([name for name in columns if name in ALL_TEXTS])
+    order = [next(texts) if name in ALL_TEXTS else name for name in places]
+    return {name: columns[name] for name in order}, examples, (label_name, other)
+
+
+def frame_of(columns, rng):
+    frame = pd.DataFrame(columns)
+    if rng.random() < 0.5:  # Rows that a filter has left.
+        repeated = pd.concat([frame.iloc[:1], frame], ignore_index=True)
+        frame = repeated[[False, *[True] * len(frame)]]
+    if rng.random() < 0.3:
+        frame = frame.convert_dtypes(dtype_backend=rng.choice(["pyarrow", "numpy_nullable"]))
+    return frame
+
+
+def indexed(columns, rng):
+    """A frame with an index that has a name, or levels, or repeats."""
+    frame = frame_of(columns, rng)
+    words = [f"{rng.choice(WORDS)} {n % 2}" for n in range(len(frame))]
+    index = [words, pd.MultiIndex.from_arrays([words, words])][rng.randint(0, 1)]
+    return frame.set_axis(index).rename_axis(
+        rng.choice([["key"], [None]]) * (1 + (index is not words))
+    )
+
+
+def rows_of(columns):
+    return [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]
+
+
+def arrow(columns, rng):
+    return pa.Table.from_pandas(indexed(columns, rng))
+
+
+def hf(columns, rng):
+    return datasets.Dataset.from_pandas(frame_of(columns, rng))
+
+
+def hf_classes(columns, rng):
+    """As on the Hub: labels that are texts are numbers, whose names are in the metadata."""
+    source = hf(columns, rng)
+    for name in {"label", "labels", "Target", "tags", "ner_tags", "sentiment"} & {*columns}:
+        feature, values = source.features[name], columns[name]
+        names = sorted(
+            {x for y in values for x in (y if isinstance(y, list) else [y])} - {None}, key=str
+        )
+        if None not in values and all(
+            isinstance(each, str) and each.isidentifier() for each in names
+        ):
+            of_classes = datasets.ClassLabel(names=names)
+            is_list = isinstance(feature, datasets.List)
+            places = [[*map(names.index, y)] if is_list else names.index(y) for y in values]
+            source = source.remove_columns(name).add_column(
+                name, places, feature=datasets.List(of_classes) if is_list else of_classes
+            )
+    return source.select_columns([*columns])
+
+
+def transformed(columns, rng):
+    """A data set whose texts are not those that it stores."""
+    source = hf(
+        {**columns, **{n: ["?"] * len(v) for n, v in columns.items() if n in TEXTS[0]}}, rng
+    )
+    stored = collections.deque(columns.get("text", ()))
+    to_rows = lambda rows: {**rows, **({"text": [stored.popleft()]} if stored else {})}  # noqa: E731
+    return source.with_transform(to_rows)
+
+
+def named_tuples(columns, rng):
+    return [collections.namedtuple("Row", columns)(**row) for row in rows_of(columns)]
+
+
+def data_classes(columns, rng):
+    return [dataclasses.make_dataclass("Row", columns)(**row) for row in rows_of(columns)]
+
+
+def write(kind):
+    def source(columns, rng, path):
+        frame, path = frame_of(columns, rng), str(path / f"a.{kind}")
+        # Without `convert_dtypes`, integers with a missing one are written as 7.0: other text.
+        flat = pd.DataFrame(columns).convert_dtypes()
+        flat = flat.map(lambda x: ",".join(x) if isinstance(x, list) else x)
+        if kind == "parquet":
+            indexed(columns, rng).to_parquet(path)
+        elif kind == "arrow.parquet":
+            pyarrow.parquet.write_table(arrow(columns, rng), path)
+        elif kind == "hf.parquet":
+            hf_classes(columns, rng).to_parquet(path)
+        elif kind == "feather":
+            frame.reset_index(drop=True).to_feather(path)
+        elif kind == "csv":
+            flat.to_csv(path, index=rng.random() < 0.5)
+        elif kind == "tsv":
+            flat.to_csv(path, sep="\t", index=False, quoting=csv.QUOTE_NONE)
+        else:
+            frame.to_json(path, orient="records", lines=kind == "jsonl", force_ascii=False)
+        return path
+
+    return source
+
+
+CONTAINERS = {
+    "list": lambda columns, rng: rows_of(columns),
+    "generator": lambda columns, rng: iter(rows_of(columns)),
+    "columns": lambda columns, rng: columns,
+    "arrays": lambda columns, rng: {n: pd.Series(v).to_numpy() for n, v in columns.items()},
+    "columns of Arrow": lambda columns, rng: {n: pa.chunked_array([v]) for n, v in columns.items()},
+    "named tuples": named_tuples,
+    "data classes": data_classes,
+    "frame": frame_of,
+    "frame with an index": indexed,
+    "itertuples": lambda columns, rng: frame_of(columns, rng).itertuples(),
+    "records": lambda columns, rng: frame_of(columns, rng).to_records(),
+    "structured": lambda columns, rng: np.array(frame_of(columns, rng).to_records(index=False)),
+    "Arrow": arrow,
+    "batch": lambda columns, rng: arrow(columns, rng).combine_chunks().to_batches()[0],
+    "reader": lambda columns, rng: arrow(columns, rng).to_reader(),
+    "Arrow data set": lambda columns, rng: pyarrow.dataset.dataset(arrow(columns, rng)),
+    "HF": hf,
+    "HF classes": hf_classes,
+    "HF iterable": lambda columns, rng: hf_classes(columns, rng).to_iterable_dataset(),
+    "HF transform": transformed,
+}
+FILES = ["parquet", "arrow.parquet", "hf.parquet", "feather", "csv", "tsv", "json", "jsonl"]
+if importlib.util.find_spec("polars"):
+    import polars as pl
+
+    CONTAINERS["Polars"] = lambda columns, rng: pl.from_pandas(frame_of(columns, rng))
+    CONTAINERS["lazy"] = lambda columns, rng: pl.from_pandas(frame_of(columns, rng)).lazy()
+NO_TABLE = ("json", "token_classification")
+FLAT = ("classification", "regression", "multi_label", "ranking")
+
+
+@pytest.mark.parametrize("container", [*CONTAINERS, *FILES])
+@pytest.mark.parametrize("task", LABELS)
+def test_rows_are_the_examples_that_they_were_made_of(task, container, tmp_path):
+    for seed in range(DRAWS):
+        rng = random.Random(f"{task} {seed}")
+        columns, expected, (label, other) = drawn(rng, task)
+        if (container in ("csv", "tsv") and task not in FLAT) or (container, task) == NO_TABLE:
+            continue
+        if container in FILES:
+            source = write(container)(columns, rng, tmp_path)
+        else:
+            source = CONTAINERS[container](columns, rng)
+        settings = TaskConfig(name=task)
+        if other:
+            with pytest.raises(
+                DataError, match=rf"got .*{label} .*{other}|got .*{other} .*{label}"
+            ):
+                read_task(source, settings, max_lost=1)
+            continue
+        found, counts = read_task(source, settings, max_lost=1)
+        assert found == expected, seed
+        assert set(counts) <= {"missing_labels"}
