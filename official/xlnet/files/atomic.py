@@ -9,11 +9,10 @@ import os
 import pathlib
 import re
 import shutil
-import stat
 import tempfile
 import uuid
 from collections.abc import Iterator
-from typing import IO, Any, NoReturn
+from typing import IO, NoReturn
 
 from official.xlnet.errors import require_data
 from official.xlnet.files import file_system
@@ -112,7 +111,7 @@ def _temporary(folder: str, path: str, is_folder: bool = False) -> Iterator[str]
         finally:
             os.close(descriptor)
             _remove(temporary)
-    except Exception as error:
+    except OSError as error:
         raise_with_name(error, temporary, path)
 
 
@@ -170,39 +169,28 @@ def _remove(path: str) -> None:
         os.unlink(path)
 
 
-def raise_with_name(error: Any, temporary: str, path: str) -> NoReturn:
+def raise_with_name(error: OSError, temporary: str, path: str) -> NoReturn:
     """Raises an error of a temporary file again, with the name that the user gave."""
-    if isinstance(error, OSError) and error.errno:
-        # ENOSPC has no file name; copying names both files, and fails at the second one.
-        names = [str(name) for name in (error.filename2, error.filename) if name] or [temporary]
-        if any(temporary in name for name in names):
-            name = names[0].replace(temporary, path).replace(os.path.realpath(path), path)
-            raise OSError(error.errno, error.strerror, name) from None
-    if hasattr(error, "node_def") and temporary in str(error):  # An error of TensorFlow.
-        message = error.message.replace(temporary, path)
-        raise type(error)(error.node_def, error.op, message) from None
+    # ENOSPC has no file name; copying names both files.
+    names = [str(name) for name in (error.filename, error.filename2) if name] or [temporary]
+    for name in filter(lambda name: error.errno and temporary in name, names):
+        raise OSError(error.errno, error.strerror, name.replace(temporary, path)) from None
     raise error
 
 
 def is_stream(path: str) -> bool:
     """Whether a path is a pipe, a terminal or another device, or one that the process has open."""
-    if os.path.abspath(path).startswith(("/dev/std", "/dev/fd/", "/proc/")):
-        return True  # Even where standard output is a file: others hold it open.
-    try:
-        mode = os.stat(path).st_mode
-    except OSError:
-        return False
-    return not stat.S_ISREG(mode) and not stat.S_ISDIR(mode)
+    # Even where standard output is a file: others hold it open.
+    is_open = os.path.abspath(path).startswith(("/dev/std", "/dev/fd/", "/proc/"))
+    is_plain = os.path.isfile(path) or os.path.isdir(path)
+    return is_open or (os.path.exists(path) and not is_plain)
 
 
 def is_local(directory: str) -> bool:
     """Whether the processes of this machine see each other's kernel locks in a directory."""
-    path, kinds = os.path.join(os.path.realpath(directory), ""), {0: ""}
+    kinds = {}  # {mount point: file system}; a later mount hides an earlier one.
     with contextlib.suppress(OSError):
-        mounts = pathlib.Path("/proc/self/mountinfo").read_text("utf-8", "replace")
-        for line in mounts.splitlines():
-            fields, _, rest = line.partition(" - ")
-            place = os.path.join(fields.split()[4].replace("\\040", " "), "")
-            if path.startswith(place):
-                kinds[len(place)] = rest.split()[0]  # A later mount hides an earlier one.
-    return kinds[max(kinds)] in _LOCAL
+        for line in pathlib.Path("/proc/self/mountinfo").read_text("utf-8", "replace").splitlines():
+            kinds[line.split()[4].replace("\\040", " ")] = line.partition(" - ")[2].split()[0]
+    path = pathlib.Path(os.path.realpath(directory))
+    return next((kinds[str(x)] for x in (path, *path.parents) if str(x) in kinds), "") in _LOCAL
