@@ -135,7 +135,9 @@ def number(row: Row, column: str, most: float = MAX_NUMBER) -> float:
     """A finite number from `-most` to `most`; truth values are 0 and 1."""
     name = _text(row.get(column), column, "a number")
     try:
-        value = float(_TRUTH.get(name.strip().lower(), name))
+        # Python also reads `1_000` and the digits of other scripts.
+        is_plain = name.isascii() and "_" not in name
+        value = float(_TRUTH.get(name.strip().lower(), name)) if is_plain else math.nan
     except ValueError:
         value = math.nan
     if not abs(value) <= most:

@@ -91,6 +91,9 @@ def plain(value: Any) -> Any:
         value = value.value
     if isinstance(value, decimal.Decimal | np.floating):
         value = float(value)
+    for kind in (int, float):
+        if isinstance(value, kind) and type(value) is not bool:
+            value = kind(value)  # Not as a class of its own, as above.
     if isinstance(value, np.ndarray | np.generic) and value.dtype.kind == "M":
         value = value.astype("datetime64[us]")  # In nanoseconds, `tolist` returns integers.
     if isinstance(value, bytes):

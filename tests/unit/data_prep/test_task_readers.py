@@ -229,7 +229,10 @@ HF_QNLI = "question,sentence,label,idx\nQ,S,0,0\nQ,R,1,1\n"  # In HF's form, 0 i
     ("task", "name", "text", "reason"),
     [
         ("classification", "a.tsv", "text\tlabel\na\tb\tc\n", "malformed_rows"),
-        ("regression", "a.tsv", "text\tlabel\na\tmuch\n", "malformed_rows"),
+        *(
+            ("regression", "a.tsv", f"text\tlabel\na\t{number}\n", "malformed_rows")
+            for number in ("much", "1_000", "１２", "0x1f", "1e400", "nan", "٣")
+        ),
         ("classification", "a.jsonl", '{"text": "a", "label": "b"}\n[1]\n', "malformed_rows"),
         ("multiple_choice", "a.csv", "sent1,ending0,ending1,label\na,b,c,2\n", "wrong_answers"),
         ("qnli_ranking", "a.csv", HF_QNLI.replace("Q,R,1,1\n", ""), "malformed_rows"),
@@ -241,6 +244,23 @@ def test_rows_that_cannot_be_used_are_counted_or_named(task, name, text, reason,
     assert_refused(r"(line|row) \d", read, path, task, strict=True)
     if task == "qnli_ranking":
         assert len(read(path, task, strict=True, with_labels=False)[0]) == 1
+
+
+class Grade(int):
+    def __str__(self):
+        return "a grade"
+
+
+class Share(float):
+    def __str__(self):
+        return "a share"
+
+
+def test_numbers_of_classes_of_their_own_are_numbers():
+    rows = [("a", Grade(3)), ("b", Share(0.5)), ("c", True)]
+    for task, expected in (("classification", ["3", "0.5", "True"]), ("regression", [3, 0.5, 1])):
+        examples, _ = read_task([{"text": x, "label": y} for x, y in rows], TaskConfig(name=task))
+        assert [example.label for example in examples] == expected
 
 
 EDGES = ["", " ", "\n", "\u00a0", "\ufeff", "\u200b", " \u00a0\ufeff", "\u3000"]
