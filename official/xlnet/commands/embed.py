@@ -17,7 +17,7 @@ from official.xlnet.errors import ConfigError
 from official.xlnet.files.arguments import COMMAS, OutputFile, Path
 from official.xlnet.files.public import public
 from official.xlnet.files.schema import OneOf, Range
-from official.xlnet.runtime.progress import Progress, minutes_and_seconds, per_second
+from official.xlnet.runtime.progress import Progress, elapsed_time, minutes_and_seconds, per_second
 
 _CHUNK_BATCHES = 16  # Batches whose texts are sorted by length together.
 
@@ -68,18 +68,25 @@ def embed_file(
     if of_parts and not output.endswith((".jsonl", ".parquet")):
         raise ConfigError(f"{output}: expected .jsonl or .parquet for rows of words or tokens")
     check_ending(output, VECTORS)
-    progress = Progress(sys.stderr)
     rows = read_text_rows([], input)
     texts = [row["text"] for row in rows]
     if others := [name for name in rows[0] if name != "text"]:
-        progress.log_line(f"{input}: texts are read from text; not read: {', '.join(others)}")
+        Progress(sys.stderr).log_line(
+            f"{input}: texts are read from text; not read: {', '.join(others)}"
+        )
     tokenizer, encoder = load_tokenizer(model), load_encoder(model)
     uncounted = load_tokenizer(model)  # For offsets of texts that `tokenizer` has counted.
     embedder = TextEmbedder(encoder, tokenizer, layers or layer, max_length, window_stride)
-    size = batch_size * _CHUNK_BATCHES
+    size, done = batch_size * _CHUNK_BATCHES, 0
     start = time.monotonic()
+
+    def said() -> str:
+        left = (time.monotonic() - start) / max(done, 1) * (len(texts) - done)
+        left_words = f"  {minutes_and_seconds(left)} left" if 0 < done < len(texts) else ""
+        return f"{done}/{len(texts)} texts, {embedder.num_windows} windows{left_words}"
+
     vectors = vector_file(output, len(texts), embedder.width)
-    with matmul_precision(products), vectors as write:
+    with matmul_precision(products), vectors as write, elapsed_time(said):
         for first in range(0, len(texts), size):
             chunk = texts[first : first + size]
             if of_parts:
@@ -88,10 +95,6 @@ def embed_file(
                 named = [{"text": text} for text in chunk]
                 write(named, embedder(chunk, pooling, batch_size))
             done = first + len(chunk)
-            left = (time.monotonic() - start) / done * (len(texts) - done)
-            said = f"{done}/{len(texts)} texts  {minutes_and_seconds(left)} left"
-            progress.show(said, done / len(texts))
-    progress.log_line(f"{len(texts)}/{len(texts)} texts")
     counts = {
         "texts": len(texts),
         "empty": sum(not text.strip() for text in texts),

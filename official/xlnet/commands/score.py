@@ -19,6 +19,7 @@ from official.xlnet.files.arguments import OutputFile, Path
 from official.xlnet.files.public import public
 from official.xlnet.files.schema import OneOf, Range
 from official.xlnet.runtime.perplexity import perplexity
+from official.xlnet.runtime.progress import elapsed_time
 
 
 @public()
@@ -101,12 +102,13 @@ def score_file(
     texts = _placed(rows, context, given)
     targets = [spans for _, spans in texts]
     scorer = Scorer(scored_model, tokenizer)
-    scores = scorer.score(
-        [whole for whole, _ in texts],
-        *(order, num_orders, seed),
-        targets=targets,
-        whole_given=whole_given,
-    )
+    with elapsed_time(lambda: f"{len(texts)} texts, {scorer.num_windows} windows"):
+        scores = scorer.score(
+            [whole for whole, _ in texts],
+            *(order, num_orders, seed),
+            targets=targets,
+            whole_given=whole_given,
+        )
     metrics: dict[str, Any] = {}
     if pairs:
         written, metrics = _pairs(rows, scores, formulas, group, seed)

@@ -94,6 +94,7 @@ class TextEmbedder:
       max_length: longest input in tokens.
       width: length of a vector.
       num_truncated: number of texts so far that have lost their end.
+      num_windows: number of texts, or windows of them, that have been embedded.
 
     Example:
       >>> embedder = TextEmbedder(encoder, tokenizer)
@@ -123,8 +124,9 @@ class TextEmbedder:
         self.width = encoder.config.model.d_model * len(layers)
         self._layers = layers if len(layers) > 1 else []
         self._lengths = default_lengths(max_length)
-        self._encoder = InferenceEncoder(encoder, max_length, num_layers=max(layers))
-        self._graph = functools.cache(self._new_graph)
+        self._copy = functools.partial(InferenceEncoder, encoder, num_layers=max(layers))
+        self._capacity = self.num_windows = 0
+        self._require_capacity(min(max_length, encoder.config.data.seq_len))
         # The operations of one batch do not fill the cores, so that several run side by side.
         self._threads = concurrent.futures.ThreadPoolExecutor(num_cores())
 
@@ -145,6 +147,7 @@ class TextEmbedder:
         features = pack([ragged([ids[text][start:] for text, start in windows])], self.max_length)
         sizes = features["token_ids"].row_lengths().numpy().tolist()
         longest = max(sizes, default=0)
+        self._require_capacity(next(n for n in self._lengths if n >= longest))
         shape = [longest, self.width] if pooling == "none" else [self.width]
         result = np.zeros([len(sizes), *shape], np.float32)
 
@@ -152,6 +155,7 @@ class TextEmbedder:
             length, rows = batch
             inputs = padded({name: tf.gather(x, rows) for name, x in features.items()}, length)
             vectors = finite(self._graph(length, pooling)(**inputs).numpy())
+            self.num_windows += len(rows)
             for row, i in enumerate(rows):
                 if pooling == "none":
                     result[i, longest - sizes[i] :] = vectors[row, length - sizes[i] :]
@@ -170,6 +174,12 @@ class TextEmbedder:
         if len(windows) == len(ids):
             return result
         return _mean_over_windows(result, windows, sizes, list(map(len, ids)))
+
+    def _require_capacity(self, length: int) -> None:
+        """Copies the encoder for inputs of this length, which costs memory for each distance."""
+        if length > self._capacity:
+            self._capacity, self._encoder = length, self._copy(length)
+            self._graph = functools.cache(self._new_graph)
 
     def _starts(self, num_tokens: int) -> Sequence[int]:
         """The first tokens of the windows of a text."""

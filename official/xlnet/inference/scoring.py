@@ -194,6 +194,9 @@ class Scorer:
       model: a pre-trained model.
       tokenizer: its tokenizer.
 
+    Attributes:
+      num_windows: number of windows that have been scored, to show progress.
+
     Raises:
       ConfigError: the model was not trained to predict tokens.
 
@@ -210,6 +213,7 @@ class Scorer:
         require_language_model(model.config, SCORED)
         self._config = model.config
         self._tokenizer = tokenizer
+        self.num_windows = 0
         self._masks = model.config.objective.kind in MASKED
         self._has_warned = False
         with_memory = not self._masks and model.config.model.network == "xlnet"
@@ -374,6 +378,7 @@ class Scorer:
                     orders = [window.order(*row, whole_given) for row in padded]
                     inputs["order"] = tf.constant(np.stack(orders), tf.int32)
                 num_new = window.end - window.new
+                self.num_windows += len(batch)
                 scored_BP, memory = self._in_order(inputs, num_targets=num_new)
                 for row, scored_P in zip(batch, scored_BP.numpy(), strict=False):
                     new = results[row][window.new : window.end]
@@ -384,6 +389,7 @@ class Scorer:
         """Pseudo log-likelihoods of one text: every target in a row of its own."""
         result, memory = np.zeros(len(parts.ids)), None
         for window in windows_of(self._config, len(parts.ids)):
+            self.num_windows += 1
             role = parts.role[window.start : window.end]
             is_hidden_T = np.pad(role == HIDDEN, [0, window.length - len(role)])
             known = window.num_known
@@ -407,6 +413,7 @@ class Scorer:
         results = [np.zeros(len(parts.ids)) for parts, _ in rows]
         for window, batch in masked_batches(self._config, rows, is_pseudo):
             # Copies of the last row give the batch its static size.
+            self.num_windows += len(batch)
             padded = batch + (window.batch_size(len(batch)) - len(batch)) * batch[-1:]
             place_B = tf.constant([token.place for token in padded], tf.int32)
             label_B = tf.constant([rows[t.row][0].ids[t.position] for t in padded], tf.int32)

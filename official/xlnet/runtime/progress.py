@@ -9,7 +9,7 @@ import sys
 import threading
 import time
 import warnings
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import TextIO
 
 from tqdm.std import TqdmWarning
@@ -108,18 +108,21 @@ def _takes_bar(stream: TextIO | None) -> bool:
 
 
 @contextlib.contextmanager
-def elapsed_time(what: str, interval_seconds: float = 1.0) -> Iterator[None]:
+def elapsed_time(what: str | Callable[[], str], interval_seconds: float = 1.0) -> Iterator[None]:
     """Context manager that shows how long its block has been running, on standard error.
 
     Args:
-      what: description of the block.
+      what: description of the block, or a function that returns what is done so far.
       interval_seconds: time between two updates; shorter blocks show nothing.
     """
     display, is_over, start = Progress(sys.stderr), threading.Event(), time.monotonic()
 
+    def text() -> str:
+        return f"{what if isinstance(what, str) else what()}: {time.monotonic() - start:.0f} s"
+
     def follow() -> None:
         while not is_over.wait(interval_seconds):
-            display.show(f"{what}: {time.monotonic() - start:.0f} s")
+            display.show(text())
 
     thread = threading.Thread(target=follow, daemon=True)
     thread.start()
@@ -129,7 +132,7 @@ def elapsed_time(what: str, interval_seconds: float = 1.0) -> Iterator[None]:
         is_over.set()
         thread.join()
         if time.monotonic() - start > interval_seconds:
-            display.log_line(f"{what}: {time.monotonic() - start:.0f} s")
+            display.log_line(text())
 
 
 def per_second(number: int, start: float) -> float:

@@ -109,6 +109,17 @@ def test_help_names_every_verb_and_its_flags(capsys):
     assert "--numbers=N\n      What to add. (required)\n" in out and "Adds numbers" in out
 
 
+def test_help_does_not_need_docstrings():
+    for arguments in ((), ("score",), ("finetune",)):
+        outputs = [
+            subprocess.check_output(
+                [sys.executable, *o, "-m", "official.xlnet.cli", *arguments, "--help"]
+            )
+            for o in ([], ["-OO"])
+        ]
+        assert outputs[0] == outputs[1] and len(outputs[0]) > 999
+
+
 def test_last_line_of_output_is_json(capsys):
     assert cli.main(["adder", "--numbers=1,2,4"]) == 0
     assert json.loads(capsys.readouterr().out.splitlines()[-1]) == {"sum": 7.0}

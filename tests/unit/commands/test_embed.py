@@ -1,5 +1,6 @@
 """The verb `embed`: row n of the output is the vector of text n, in every format."""
 
+import functools
 import json
 import pathlib
 
@@ -8,6 +9,8 @@ import pytest
 from pyarrow import parquet
 
 from official import xlnet
+from official.xlnet.commands import embed
+from official.xlnet.runtime.progress import elapsed_time
 from tests.helpers.world import command
 
 
@@ -20,7 +23,8 @@ def rows_of(path):
 @pytest.mark.parametrize(
     ("kind", "ending"), [("txt", "npy"), ("jsonl", "jsonl"), ("json", "parquet")]
 )
-def test_rows_are_those_of_embed(world, tmp_path, capsys, kind, ending):
+def test_rows_are_those_of_embed(world, tmp_path, capsys, kind, ending, monkeypatch):
+    monkeypatch.setattr(embed, "elapsed_time", functools.partial(elapsed_time, interval_seconds=0))
     texts = [line[:60].strip() for line in pathlib.Path(world.text).read_text().split("\n")[:37]]
     source, output = tmp_path / f"texts.{kind}", tmp_path / "new" / f"vectors.{ending}"
     lines = texts if kind == "txt" else [json.dumps({"text": text, "n": 1}) for text in texts]
@@ -29,7 +33,7 @@ def test_rows_are_those_of_embed(world, tmp_path, capsys, kind, ending):
     files = {"model": world.pretrained, "input": source, "output": output}
     result = command("embed", **files, **settings)
     assert result["texts"] == 37 and result["texts_per_second"] > 0
-    assert "37/37 texts" in capsys.readouterr().err
+    assert "37/37 texts, 37 windows: " in capsys.readouterr().err
     expected = xlnet.embed(world.pretrained, texts, "cls", layer=-2)
     assert expected.shape == (37, result["width"]) and "" in texts
     if ending == "npy":

@@ -1,5 +1,9 @@
 """Embeddings: those of the Keras encoder on each text alone, in the order of the texts."""
 
+import contextlib
+import os
+import signal
+
 import numpy as np
 import pytest
 import tensorflow as tf
@@ -43,6 +47,33 @@ def states_of_texts(encoder):
 def embedder(encoder):
     """That of the last layer, which keeps its graphs."""
     return TextEmbedder(encoder, TOKENIZER, max_length=MAX_LENGTH)
+
+
+def test_a_limit_far_above_the_texts_costs_nothing(encoder, states_of_texts):
+    texts = [text for text, n in zip(TEXTS, LENGTHS, strict=True) if n < 22]
+    embedder = TextEmbedder(encoder, TOKENIZER, max_length=4_000_000)
+    first = embedder(texts)
+    small = sum(np.prod(variable.shape) for variable in embedder._encoder.variables)
+    assert small < 10 * sum(np.prod(variable.shape) for variable in encoder.variables)
+    longer = embedder([*texts, " ".join(map(str, np.tile(IDS, 20)))])  # The copy grows.
+    np.testing.assert_allclose(longer[:-1], first, atol=1e-6)
+    states = [x for x, n in zip(states_of_texts, LENGTHS, strict=True) if n < 22]
+    np.testing.assert_allclose(first, [x.mean(axis=0) for x in states], atol=1e-5)
+    assert embedder.num_windows == 2 * len(texts) + 1 and not embedder.num_truncated
+
+
+def test_a_forked_process_says_to_spawn_another_one(embedder):
+    """It would wait for the threads of TensorFlow, which are those of its parent."""
+    embedder(TEXTS)
+    if not (child := os.fork()):
+        signal.alarm(20)
+        for call in (lambda: embedder(TEXTS), lambda: tf.ones(3) + 1):
+            with contextlib.suppress(ConfigError):
+                call()
+                os._exit(1)
+        os._exit(0)
+    assert os.waitpid(child, 0)[1] == 0
+    embedder(TEXTS)
 
 
 def pooled(states, pooling):

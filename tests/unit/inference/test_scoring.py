@@ -7,7 +7,7 @@ import tensorflow as tf
 from official.xlnet.errors import ConfigError
 from official.xlnet.inference.generation import fill_blanks, generate
 from official.xlnet.inference.network.language_model_network import LanguageModelNetwork
-from official.xlnet.inference.scoring import score
+from official.xlnet.inference.scoring import Scorer, score
 from official.xlnet.tokenization.special_tokens import EOD_ID
 from tests.helpers.small_language_model import NumberTokenizer, random_model
 
@@ -18,6 +18,13 @@ def model():
 
 
 TOKENIZER = NumberTokenizer(31)
+
+
+def test_windows_are_counted_for_progress(model):
+    scorer = Scorer(model, TOKENIZER)
+    for number, order in enumerate(("left_to_right", "random", "pseudo"), start=1):
+        scorer([as_text(random_ids(33))], order)
+        assert scorer.num_windows == 3 * number, order
 
 
 def random_ids(length, seed=0):

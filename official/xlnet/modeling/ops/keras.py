@@ -27,6 +27,23 @@ if TYPE_CHECKING or not IS_KERAS_3:
 else:
     import keras
 
+
+def _refuse_tensorflow() -> None:
+    """Lets TensorFlow raise an error in a forked process, where it would wait for lost threads."""
+    module = sys.modules["tensorflow.python.eager.context"]
+
+    def refuse(context: Any) -> None:
+        raise ConfigError(
+            "expected a new process, got one that was forked after TensorFlow had been used: start "
+            "processes by multiprocessing.get_context('spawn')"
+        )
+
+    if getattr(module._context, "_initialized", False):
+        module.Context.ensure_initialized = refuse
+
+
+os.register_at_fork(after_in_child=_refuse_tensorflow)
+
 _OTHER = "tf_keras" if IS_KERAS_3 else "keras"  # The package whose objects do not mix with ours.
 # What to say wherever an object of it turns up.
 ADVICE = (
