@@ -57,8 +57,6 @@ _REFUSALS = re.compile(
     r"|AuthorizationHeaderMalformed|PermanentRedirect|IllegalLocationConstraint|InvalidBucketName"
     r"|OSError Forbidden"
 )
-# Of answers 400 and 301 of S3, which to a HEAD have no body.
-_WITHOUT_REASON = (errno.EINVAL, getattr(errno, "EREMCHG", errno.EINVAL))
 _NO_BUCKET = re.compile(r"no such bucket|bucket does not exist")
 
 
@@ -363,9 +361,10 @@ def _call(path: str, function: Callable[[Any, str], Any]) -> Any:
         try:
             return function(system, name)
         except OSError as error:
-            if error.errno in _WITHOUT_REASON:
+            if error.errno == errno.EINVAL and not _is_refusal(error):
+                # S3 does not say why in its answer to a HEAD; to a listing it does.
                 with contextlib.suppress(FileNotFoundError):
-                    system.cat_file(f"{name}/-")
+                    system.find(f"{name}/-")
             raise
 
     retrying = tenacity.Retrying(

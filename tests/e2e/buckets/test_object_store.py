@@ -1,8 +1,11 @@
-"""Commands whose files are in a bucket give what they give on a disk, after faults, too."""
+"""Commands whose files are in a bucket give what they give on a disk, with faults all the time."""
 
+import contextlib
+import itertools
 import json
 import os
 import pathlib
+import random
 import shutil
 import signal
 import subprocess
@@ -17,6 +20,7 @@ from official import xlnet
 from official.xlnet.errors import DataError
 from official.xlnet.files import file_system, locks
 from official.xlnet.runtime.history import read_history
+from tests.helpers.file_systems.faults import error, faulty
 from tests.helpers.file_systems.object_store import BUCKET, object_store
 from tests.helpers.world import command
 from tests.helpers.wrong_input import refused, run
@@ -63,21 +67,29 @@ def test_wrong_input_in_a_bucket_is_one_sentence_with_its_url(world, arguments, 
 
 @pytest.fixture(scope="module")
 def store():
-    """The process of the server; s3:// is this server."""
-    with object_store() as (process, variables), pytest.MonkeyPatch.context() as patch:
+    """The process of the server; s3:// is this server, with a fault in one answer of five."""
+    draw = random.Random(0)
+    faults = ["late", "cut", "lost", error(503, "SlowDown", "Reduce your request rate.")]
+
+    def fault(method, path):
+        return draw.choice(faults) if draw.random() < 0.2 else None
+
+    with contextlib.ExitStack() as stack:
+        process, variables = stack.enter_context(object_store())
+        patch = stack.enter_context(pytest.MonkeyPatch.context())
         for name, value in variables.items():
             patch.setenv(name, value)
+        proxy = stack.enter_context(faulty(variables["AWS_ENDPOINT_URL"], fault))
+        patch.setenv("AWS_ENDPOINT_URL", proxy)
         yield process
 
 
 @pytest.mark.slow
 def test_a_store_or_bucket_that_is_not_there_is_one_sentence(store, capfd, monkeypatch):
-    s3 = pytest.importorskip("fsspec").get_filesystem_class("s3")
     vocab = ["vocab", "--input=s3://no-such-bucket/*.txt", f"--output={ROOT}/v", "--size=99"]
     assert "s3://no-such-bucket/*.txt" in refused(run(capfd, *vocab))
     monkeypatch.setattr(file_system, "PATIENCE_SECONDS", 1)
-    monkeypatch.setenv("AWS_ENDPOINT_URL", "http://127.0.0.1:9")
-    s3.clear_instance_cache()
+    s3 = s3_at(monkeypatch, "http://127.0.0.1:9")
     sentence = refused(run(capfd, "score", "--model=s3://elsewhere/model", "--text=the"))
     s3.clear_instance_cache()
     assert "could not be reached in" in sentence and "s3://elsewhere/model" in sentence
@@ -110,6 +122,7 @@ VERBS = """
     pretrain --config={0}/config.yaml --data={0}/data --model_dir={0}/model --steps=4 {1} \
         --set=keep_checkpoints=1
     evaluate --model={0}/model --data={0}/data
+    evaluate --follow --model={0}/model --data={0}/data --output={0}/followed
     score --model={0}/model --input={0}/texts.txt --output={0}/scores.jsonl
     generate --model={0}/model --input={0}/texts.txt --output={0}/generated.jsonl --num_tokens=2
     embed --model={0}/model --input={0}/texts.txt --output={0}/vectors.jsonl
@@ -122,6 +135,8 @@ VERBS = """
         --set=warmup_steps=0 --set=training.batch_size=7 {1}
     evaluate --model={0}/task --data={0}/dev.tsv --output={0}/report
     predict --model={0}/task --input={0}/dev.tsv --output={0}/predictions.jsonl
+    predict --model={0}/task --input={0}/dev.tsv --output={0}/first.jsonl --shard=1/2
+    predict --model={0}/task --input={0}/dev.tsv --output={0}/second.jsonl --shard=2/2
     export --model={0}/task --output={0}/exported
     inspect records {0}/data --output={0}/window.html
     inspect attention --model={0}/model --text=the --output={0}/attention.html
@@ -133,7 +148,14 @@ VARYING += ("targets_per_window", "windows_without_targets")
 SAME = [
     *("v/spiece.model", "data/train-00000-of-00006.tfrecord", "data/spiece.model"),
     *("on_beam/train-00005-of-00006.tfrecord", "scores.jsonl", "generated.jsonl"),
-    *("vectors.jsonl", "predictions.jsonl", "report/predictions.jsonl", "model/history.jsonl"),
+    *(
+        "vectors.jsonl",
+        "predictions.jsonl",
+        "first.jsonl",
+        "second.jsonl",
+        "report/predictions.jsonl",
+        "model/history.jsonl",
+    ),
     *("window.html", "hf/model.safetensors", "task/metrics.json"),
 ]
 
@@ -164,6 +186,84 @@ def test_every_verb_gives_the_same_on_a_store_as_on_a_disk(local, capfd):
         on_disk = filter(pathlib.Path.is_file, (local / folder).rglob("*"))
         names = {str(path.relative_to(local / folder)) for path in on_disk}
         assert in_bucket(folder) == {x.partition(".out.tfevents")[0] for x in names}, folder
+
+
+def s3_at(monkeypatch, endpoint):
+    """The file system of s3://, which is another server from now on."""
+    s3 = pytest.importorskip("fsspec").get_filesystem_class("s3")
+    monkeypatch.setenv("AWS_ENDPOINT_URL", endpoint)
+    s3.clear_instance_cache()
+    return s3
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("status", "code", "reason"),
+    [
+        (400, "ExpiredToken", "The provided token has expired"),
+        (400, "InvalidToken", "The provided token is malformed"),
+        (400, "AuthorizationHeaderMalformed", "the region 'us-east-1' is wrong"),
+        (403, "InvalidAccessKeyId", "The key does not exist in our records"),
+    ],
+)
+@pytest.mark.parametrize("refused_call", [1, 3])
+def test_credentials_and_regions_that_are_refused_are_one_sentence_at_once(
+    store, status, code, reason, refused_call, tmp_path, capfd, monkeypatch
+):
+    """From the first call on, and in the middle."""
+    (tmp_path / "text.txt").write_text("the water was made first\n" * 99)
+    calls = itertools.count(1)
+
+    def fault(method, path):
+        return error(status, code, reason) if next(calls) >= refused_call else None
+
+    with faulty(os.environ["AWS_ENDPOINT_URL"], fault) as endpoint, monkeypatch.context() as patch:
+        s3 = s3_at(patch, endpoint)
+        begun = time.monotonic()
+        arguments = ["vocab", f"--input={tmp_path}/text.txt", "--size=60"]
+        sentence = refused(run(capfd, *arguments, f"--output={ROOT}/refused_{code}"))
+        assert reason in sentence or ("Forbidden" in sentence and status == 403), sentence
+        assert time.monotonic() - begun < 60
+    s3.clear_instance_cache()
+
+
+@pytest.mark.slow
+def test_a_bucket_that_is_not_there_is_never_made(store, tmp_path, capfd):
+    (tmp_path / "texts.txt").write_text("the water was made first\n" * 99)
+    (tmp_path / "file").write_bytes(b"x")
+    texts, typo = f"--input={tmp_path}/texts.txt", "s3://typo"
+    for verb in (
+        ["embed", "--model=no_model", texts, f"--output={typo}/e.npy"],  # Before all work.
+        ["vocab", texts, "--size=60", f"--output={typo}/v"],
+        ["convert", "--source=no_model", f"--output={typo}/a/b"],
+    ):
+        assert f"no such bucket: '{typo}/" in refused(run(capfd, *verb))
+    for write in (file_system.upload, lambda _, url: file_system.create(url, b"x")):
+        with pytest.raises(FileNotFoundError, match="no such bucket"):
+            write(str(tmp_path / "file"), f"{typo}/a/b")
+    assert file_system.names("s3://") == [BUCKET]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("end", [signal.SIGTERM, signal.SIGKILL])
+def test_prepare_that_is_ended_is_done_by_the_same_command(local, store, end, capfd, monkeypatch):
+    """After SIGTERM at once, after a kill when its lease expires."""
+    monkeypatch.setattr(locks, "EXPIRY_SECONDS", 2)
+    url = f"{ROOT}/ended_by_{end.name}"
+    arguments = ["prepare", f"--input={ROOT}/text.txt", f"--vocab={ROOT}/vocab"]
+    arguments += [f"--config={ROOT}/config.yaml", "--num_workers=2"]
+    program = [sys.executable, "-m", "official.xlnet.cli", *arguments, f"--output={url}"]
+    with subprocess.Popen(program) as process:
+        while not file_system.exists(f"{url}/.lock"):
+            assert process.poll() is None
+        time.sleep(1)  # Into the work.
+        process.send_signal(end)
+        assert process.wait(60) == (143 if end == signal.SIGTERM else -end)
+    assert file_system.exists(f"{url}/.lock") == (end == signal.SIGKILL)
+    assert run(capfd, *arguments, f"--output={url}").status == 0
+    command("prepare", *arguments[1:], f"--output={local}/ended_by_{end.name}")
+    for path in (local / f"ended_by_{end.name}").glob("*.tfrecord"):
+        assert file_system.read_bytes(f"{url}/{path.name}") == path.read_bytes()
 
 
 # `xlnet`, with slow steps, so that a kill is in the middle.

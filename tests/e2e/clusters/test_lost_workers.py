@@ -6,6 +6,7 @@ import re
 import signal
 import subprocess
 import sys
+import time
 
 import numpy as np
 import pytest
@@ -65,6 +66,20 @@ def test_three_workers_lost_in_turn_one_for_good(recipe, undisturbed, program, t
     result = finish(start_cluster("multi_worker", flags, replicas=2, program=program))
     assert result["step"] == STEPS
     np.testing.assert_allclose(losses_of(tmp_path), undisturbed, rtol=0, atol=1e-4)
+
+
+@pytest.mark.parametrize("seconds", [5, 30])
+def test_a_worker_that_stands_still_is_waited_for_or_lost(recipe, undisturbed, seconds, tmp_path):
+    """For less than the ten seconds between which TensorFlow's workers hear of each other."""
+    processes = start_cluster("multi_worker", arguments(recipe, tmp_path), replicas=2)
+    wait_for_step(processes[0], tmp_path, 6)
+    processes[1].send_signal(signal.SIGSTOP)
+    time.sleep(seconds)
+    processes[1].send_signal(signal.SIGCONT)
+    finish(processes, 0 if seconds < 10 else 76)
+    losses = losses_of(tmp_path)
+    np.testing.assert_allclose(losses, undisturbed[: len(losses)], rtol=0, atol=1e-4)
+    assert (len(losses) == STEPS) == (seconds < 10)
 
 
 def test_a_worker_that_never_comes_is_named(recipe, tmp_path):

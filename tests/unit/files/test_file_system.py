@@ -209,7 +209,7 @@ def test_a_web_server_with_and_without_parts(web, impatient, tmp_path):
 def test_the_reason_of_a_refusal_without_a_body_is_asked_for_once(
     impatient, code, reason, monkeypatch
 ):
-    """As s3fs raises them: the answer to a HEAD is only 400, and a GET tells why."""
+    """As s3fs raises them: the answer to a HEAD is only 400, and a listing tells why."""
     errors = [OSError(errno.EINVAL, "Bad Request"), OSError(errno.EINVAL, reason)]
     errors[1].__cause__ = RuntimeError(f"An error occurred ({code})")
     calls = []
@@ -219,10 +219,16 @@ def test_the_reason_of_a_refusal_without_a_body_is_asked_for_once(
         raise errors[len(calls) - 1]
 
     monkeypatch.setattr(FlakyFileSystem, "info", fail)
-    monkeypatch.setattr(FlakyFileSystem, "cat_file", fail)
-    with pytest.raises(PermissionError, match=reason) as error:
-        file_system.size(FILE)
-    assert calls == ["/bucket/x", "/bucket/x/-"] and error.value.filename == FILE
+    monkeypatch.setattr(FlakyFileSystem, "find", fail)
+    for ask, names in (
+        (file_system.size, ["/bucket/x", "/bucket/x/-"]),
+        (file_system.tree, ["/bucket/x"]),
+    ):
+        errors = errors[-len(names) :]
+        calls.clear()
+        with pytest.raises(PermissionError, match=reason) as error:
+            ask(FILE)
+        assert calls == names and error.value.filename == FILE
 
 
 def test_a_bad_answer_without_a_reason_is_asked_again(impatient, monkeypatch):

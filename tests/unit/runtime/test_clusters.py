@@ -225,3 +225,18 @@ def test_workers_whose_lists_differ_say_so_at_once(seed):
     told = [str(error) for error in errors if isinstance(error, ConfigError)]
     assert all("expected the same list on all of them, got" in error for error in told)
     assert len(told) >= 2 and (time.monotonic() - begun < 7 or len(told) < len(calls))
+
+
+@pytest.mark.parametrize(("order", "num_told"), [((0, 1, 2), 3), ((1, 0, 2), 2)])
+def test_a_late_worker_with_another_list_is_told_so_by_whichever_it_meets(order, num_told):
+    """By the first, which tells all of them, or by one that has joined the first."""
+    usual = [f"127.0.0.1:{port}" for port in free_ports(3)]
+    late = [usual[n].replace("127.0.0.1", "localhost") for n in order]
+
+    def meet_late():
+        time.sleep(3)
+        meet(2, late, 8)
+
+    calls = [(meet, 0, usual, 8), (meet, 1, usual, 8), (meet_late,)]
+    told = [isinstance(error, ConfigError) for error in at_once(*calls)]
+    assert sum(told) == num_told and told[1:] == [True, True]
