@@ -13,6 +13,7 @@ an interrupted run.
 from __future__ import annotations
 
 import functools
+import shlex
 from collections.abc import Callable, Sequence
 from typing import Annotated, Any
 
@@ -27,7 +28,7 @@ from data_prep.settings import OnBadUtf8, Settings
 from official.xlnet.configs.experiment import XLNetConfig
 from official.xlnet.data.reading import MaxLost
 from official.xlnet.errors import require_extra
-from official.xlnet.files.arguments import COMMAS, IN_PYTHON, AnyPath, Path, split_options
+from official.xlnet.files.arguments import COMMAS, IN_PYTHON, AnyPath, Path
 from official.xlnet.files.locks import only_writer
 from official.xlnet.files.public import public
 from official.xlnet.files.schema import Range
@@ -159,7 +160,7 @@ def _beam_options(runner: str | None, options: str | Sequence[str] | None) -> li
     require_extra("apache_beam", "beam", f"runner={runner}")
     if runner == "DaskRunner":
         require_extra("distributed", "dask", f"runner={runner}")
-    listed = split_options(options, "beam_options") if isinstance(options, str) else options or ()
+    listed = shlex.split(options) if isinstance(options, str) else options or ()
     return [*([f"--runner={runner}"] if runner else []), *listed]
 
 

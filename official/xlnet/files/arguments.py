@@ -5,7 +5,6 @@ from __future__ import annotations
 import dataclasses
 import os
 import re
-import shlex
 from collections.abc import Sequence
 from typing import Annotated, Any
 
@@ -88,19 +87,3 @@ def weighted(path: str) -> tuple[str, int]:
     if match is None or file_system.exists(path):
         return path, 1
     return match[1], int(match[2])
-
-
-def split_options(options: str, flag: str) -> list[str]:
-    """Splits options as a shell does.
-
-    Args:
-      options: e.g. `--runner=DaskRunner --name="a b"`.
-      flag: the flag that holds them, for the message.
-
-    Raises:
-      ConfigError: a quotation is not closed.
-    """
-    try:
-        return shlex.split(options)
-    except ValueError as error:
-        raise ConfigError(f"{flag}: expected options as in a shell: {error}") from None

@@ -15,7 +15,6 @@ import hashlib
 import os
 import sys
 from collections.abc import Iterable, Mapping
-from typing import Any, cast
 
 from official.xlnet.errors import require_config, require_data
 from official.xlnet.files import file_system
@@ -39,20 +38,8 @@ def write_checksums(folder: str) -> None:
 
 
 def content_checksum(paths: Iterable[str]) -> str:
-    """Returns a checksum of the content of files: of their sizes and all bytes.
-
-    Args:
-      paths: the files, in order.
-
-    Raises:
-      OSError: a file cannot be read.
-    """
-    digest = hashlib.sha256()
-    for path in paths:
-        digest.update(b"%d " % file_system.size(path))
-        with file_system.open(path, "rb") as file:
-            hashlib.file_digest(cast(Any, file), lambda: digest)
-    return digest.hexdigest()
+    """Returns a checksum of all bytes of files, in their order."""
+    return hashlib.sha256(" ".join(str(sha256_of(path)) for path in paths).encode()).hexdigest()
 
 
 def check_sha256(

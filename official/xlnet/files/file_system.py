@@ -92,21 +92,10 @@ def open(path: str, mode: str = "r", buffering: int = -1, **options: Any) -> IO[
     return file if "b" in mode else io.TextIOWrapper(file, **options)
 
 
-def read_bytes(path: str, most: int | None = None) -> bytes:
-    """The content of a file.
-
-    Args:
-      path: a path of any kind.
-      most: largest size of a file of its format, in bytes.
-
-    Raises:
-      DataError: the file is larger, or is not a regular file.
-    """
+def read_bytes(path: str) -> bytes:
+    """The content of a regular file, of any file system."""
     with open(path, "rb") as file:
-        content = file.read() if most is None else file.read(most + 1)
-    if most is not None and len(content) > most:
-        raise DataError(f"{path}: expected at most {most:,} bytes, got a larger file")
-    return content
+        return file.read()
 
 
 def _open_regular(path: str, flags: int) -> int:

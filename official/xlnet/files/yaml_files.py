@@ -10,8 +10,6 @@ from official.xlnet.errors import ConfigError
 from official.xlnet.files import file_system
 from official.xlnet.files.schema import shown
 
-MAX_BYTES = 1 << 20
-
 
 def parse_yaml(text: str, where: str) -> Any:
     """Returns the tree that a text in YAML describes.
@@ -40,7 +38,7 @@ def read_yaml(path: str) -> Any:
         of comments alone stands for the defaults.
     """
     try:
-        text = file_system.read_bytes(path, MAX_BYTES).decode()
+        text = file_system.read_bytes(path).decode()
     except UnicodeDecodeError as error:
         raise ConfigError(f"{path} is not valid YAML: {error}") from None
     if not text.strip():

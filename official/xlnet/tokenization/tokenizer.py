@@ -70,7 +70,6 @@ _CONTINUATION_BYTES = range(0x80, 0xC0)
 _FIRST_BYTES_OF_UNSPACED = range(0xE3, 0xEA)
 
 _RECORD = ".sha256"  # Added to the name of a vocabulary.
-_MAX_BYTES = 1 << 28  # Of a vocabulary.
 
 
 class Tokenizer:
@@ -519,7 +518,7 @@ def read_vocabulary(model_file: str) -> bytes:
     try:
         model_proto = None
         if file_system.is_file(model_file) or not has_vocabulary(model_file):
-            model_proto = file_system.read_bytes(model_file, _MAX_BYTES)
+            model_proto = file_system.read_bytes(model_file)
         model_proto = hf_vocabulary(model_file, model_proto)
     except OSError as error:
         raise DataError(
