@@ -111,7 +111,10 @@ def prepare(
       >>> prepare(["corpus/*.txt"], "runs/vocab", "configs/tiny.yaml", "runs/data")["documents"]
       1832
     """
-    config = _configuration(config, set)
+    if isinstance(config, str):
+        config = XLNetConfig.load(config, set)
+    elif set:
+        config = config.changed(set)
     beam = _beam_options(runner, beam_options)
     inputs = list_of_paths(input)
     settings = Settings.from_config(
@@ -167,12 +170,6 @@ def _beam_options(runner: str | None, options: str | Sequence[str] | None) -> li
 def _with_unknown(counts: dict[str, Any]) -> dict[str, Any]:
     share = counts["unknown_tokens"] / max(1, counts["tokens"])
     return {**counts, "unknown_share": round(share, 4)}
-
-
-def _configuration(config: str | XLNetConfig, overrides: Sequence[str]) -> XLNetConfig:
-    if isinstance(config, str):
-        return XLNetConfig.load(config, overrides)
-    return config.changed(overrides) if overrides else config
 
 
 def _run_passes(job: jobs.Job, run: Callable[..., list[dict[str, Any]]]) -> dict[str, int]:

@@ -68,9 +68,9 @@ class AttentionMaps(DisplayMixin):
             for row, i in enumerate(layers)
             for column, n in enumerate(heads)
         ]
-        for place, found in enumerate(gallery, start=columns * len(layers)):
-            name = f"{found.pattern} {found.strength:.2f}\n"
-            maps.append((place, name, found.layer, found.head))
+        for place, match in enumerate(gallery, start=columns * len(layers)):
+            name = f"{match.pattern} {match.strength:.2f}\n"
+            maps.append((place, name, match.layer, match.head))
         for place, name, layer, head in maps:
             axes = figure.add_subplot(rows, columns, place + 1)
             axes.set_axis_off()

@@ -35,7 +35,7 @@ def as_html(maps: AttentionMaps, layers: Sequence[int], heads: Sequence[int]) ->
             f"<span data-i='{i}' tabindex='0'>{html.escape(piece) or '␣'}</span>"
             for i, piece in enumerate(pieces)
         ),
-        gallery="".join(_gallery_row(found) for found in find_patterns(maps.weights)),
+        gallery="".join(_gallery_row(match) for match in find_patterns(maps.weights)),
         data=json.dumps(
             {
                 "layers": list(layers),
@@ -47,12 +47,12 @@ def as_html(maps: AttentionMaps, layers: Sequence[int], heads: Sequence[int]) ->
     )
 
 
-def _gallery_row(found: StrongestHead) -> str:
-    presence = f"{found.num_heads} heads" if found.strength >= PRESENT else "in no head"
+def _gallery_row(match: StrongestHead) -> str:
+    presence = f"{match.num_heads} heads" if match.strength >= PRESENT else "in no head"
     return (
-        f"<tr><td>{found.pattern}</td><td>{presence}</td><td>{found.strength:.2f}</td><td><button "
-        f"data-layer='{found.layer}' data-head='{found.head}'>layer {found.layer}, "
-        f"head {found.head}</button></td></tr>"
+        f"<tr><td>{match.pattern}</td><td>{presence}</td><td>{match.strength:.2f}</td><td><button "
+        f"data-layer='{match.layer}' data-head='{match.head}'>layer {match.layer}, "
+        f"head {match.head}</button></td></tr>"
     )
 
 

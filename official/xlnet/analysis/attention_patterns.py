@@ -128,8 +128,8 @@ def self_exclusion(weights_TT: np.ndarray) -> float:
         return 0.0
     share_TT = np.divide(others_TT, total_T1, out=np.zeros_like(others_TT), where=total_T1 > 0)
     evenness = np.exp(special.entr(share_TT).sum(axis=1)).mean() / num_others
-    own = np.diagonal(weights_TT).mean() / (total_T1.mean() / num_others)
-    return float(max(0.0, 1 - own) * min(1.0, 2 * evenness))
+    share_of_itself = np.diagonal(weights_TT).mean() / (total_T1.mean() / num_others)
+    return float(max(0.0, 1 - share_of_itself) * min(1.0, 2 * evenness))
 
 
 def stride(weights_TT: np.ndarray) -> float:
@@ -224,13 +224,14 @@ def find_patterns(weights_LNTT: np.ndarray) -> list[StrongestHead]:
     Returns:
       One entry per pattern in `PATTERNS`.
     """
-    found = []
+    matches = []
     for name, strength in PATTERNS.items():
         strengths_LN = np.array([[strength(head) for head in layer] for layer in weights_LNTT])
         layer, head = np.unravel_index(strengths_LN.argmax(), strengths_LN.shape)
         number = int((strengths_LN >= PRESENT).sum())
-        found.append(StrongestHead(name, int(layer), int(head), float(strengths_LN.max()), number))
-    return found
+        strongest = float(strengths_LN.max())
+        matches.append(StrongestHead(name, int(layer), int(head), strongest, number))
+    return matches
 
 
 def _contrast(weights_TT: np.ndarray, within_TT: np.ndarray, group_TT: np.ndarray) -> float:

@@ -127,9 +127,9 @@ def read_window(
     path = os.path.join(directory, list(lanes.files)[lane])
     with reading_errors(directory, split):
         records = tf.data.TFRecordDataset(path, manifest.compression).skip(index).take(1)
-        found = [parse_records(record[tf.newaxis], manifest) for record in records]
-    require_data(bool(found), path, f"a window {index}", "fewer windows")
-    features = {name: value[0].numpy() for name, value in found[0].items()}
+        parsed = [parse_records(record[tf.newaxis], manifest) for record in records]
+    require_data(bool(parsed), path, f"a window {index}", "fewer windows")
+    features = {name: value[0].numpy() for name, value in parsed[0].items()}
     ids = features["token_ids"].astype(np.int32)
     scalars = {name: int(features[name]) for name in SCALAR_FEATURES}
     is_reversed = bool(scalars["is_reversed"])

@@ -22,10 +22,10 @@ def task_configuration(
       ConfigError: an argument is out of range or does not fit the number of logits.
     """
     config, num_logits = copy.deepcopy(model.config), model.num_classes
-    own, labels = config.task, labels or model.config.task.labels
+    task_of_model, labels = config.task, labels or model.config.task.labels
     is_number = num_logits == 1 and not labels
-    kind = task or own.name or ("regression" if is_number else "classification")
-    require_one_of("task", kind, (own.name,) if own.name else TASKS)
+    kind = task or task_of_model.name or ("regression" if is_number else "classification")
+    require_one_of("task", kind, (task_of_model.name,) if task_of_model.name else TASKS)
     if kind == "regression":
         require(num_logits == 1, "task", f"classification with {num_logits} logits", kind)
         require(not labels, "labels", "none for regression", list(labels))
@@ -35,12 +35,13 @@ def task_configuration(
         labels = [str(label) for label in labels or range(number)]
         names = f"{number} different names for {num_logits} logits"
         require(len(set(labels)) == len(labels) == number, "labels", names, list(labels))
+    default_columns = () if task_of_model.name else ("text",)
     config.task = dataclasses.replace(
-        own,
+        task_of_model,
         name=kind,
         labels=tuple(labels),
-        text_columns=tuple(text_columns or own.text_columns or (() if own.name else ("text",))),
-        max_length=max(own.max_length, 0 if model.preprocessor else config.data.seq_len),
+        text_columns=tuple(text_columns or task_of_model.text_columns or default_columns),
+        max_length=max(task_of_model.max_length, 0 if model.preprocessor else config.data.seq_len),
     )
     config.check()
     return config

@@ -165,8 +165,8 @@ def save_pretrained(
         config = task_configuration(model, labels, text_columns, task)
     else:
         config = copy.deepcopy(model.config)
-        given = {"labels": labels, "text_columns": text_columns, "task": task}
-        for name, value in given.items():
+        options = {"labels": labels, "text_columns": text_columns, "task": task}
+        for name, value in options.items():
             require_config(not value, name, "an XLNetClassifier", type(model).__name__)
     if tokenizer is None:
         preprocessor: Any = getattr(model, "preprocessor", None)
@@ -306,13 +306,13 @@ def check_compatible(config: XLNetConfig, model_dir: str) -> None:
 
 
 def check_same(
-    saved: XLNetConfig, given: XLNetConfig, section: str, keys: tuple[str, ...], source: str
+    saved: XLNetConfig, wanted: XLNetConfig, section: str, keys: tuple[str, ...], source: str
 ) -> None:
     """Checks that two configurations agree on some keys.
 
     Args:
       saved: the configuration of an existing model.
-      given: the configuration to check.
+      wanted: the configuration to check.
       section: name of the section, e.g. `model`.
       keys: keys in the section.
       source: where `saved` comes from, for the message.
@@ -320,7 +320,7 @@ def check_same(
     Raises:
       ConfigError: the values of a key differ; the message names the first such key.
     """
-    was, now = (getattr(config, section).as_dict() for config in (saved, given))
+    was, now = (getattr(config, section).as_dict() for config in (saved, wanted))
     for key in keys:
         require_config(
             was[key] == now.get(key),

@@ -44,13 +44,13 @@ def graph_names(
     different = dict.fromkeys(names)
     plain = {name: _plain(name, prefix) for name in different}
     taken = {name.lower() for name in reserved}
-    found: dict[str, str] = {}
+    valid: dict[str, str] = {}
     for name in sorted(different, key=lambda name: plain[name] != name):  # Valid ones come first.
         key = plain[name].lower()
         is_own = plain[name] == name or [p.lower() for p in plain.values()].count(key) == 1
-        found[name] = plain[name] if is_own and key not in taken else _marked(name, prefix)
-        taken.add(found[name].lower())
-    return tuple(found[name] for name in names)
+        valid[name] = plain[name] if is_own and key not in taken else _marked(name, prefix)
+        taken.add(valid[name].lower())
+    return tuple(valid[name] for name in names)
 
 
 def columns_of_inputs(inputs: Sequence[str], columns: Sequence[str], where: str) -> tuple[str, ...]:
@@ -68,7 +68,7 @@ def columns_of_inputs(inputs: Sequence[str], columns: Sequence[str], where: str)
       >>> columns_of_inputs(["text_1_String"], ["Quality", "#1 String"], "train.tsv")
       ('#1 String',)
     """
-    found = []
+    matches = []
     for name in inputs:
         candidates = [column for column in columns if column == name]
         candidates = candidates or [c for c in columns if _marked(c, "text") == name]
@@ -79,8 +79,8 @@ def columns_of_inputs(inputs: Sequence[str], columns: Sequence[str], where: str)
             f"one column for the input {name!r}",
             f"{', '.join(map(repr, candidates)) or 'none'} among {', '.join(columns)}",
         )
-        found += candidates
-    return tuple(found)
+        matches += candidates
+    return tuple(matches)
 
 
 def _plain(name: str, prefix: str) -> str:

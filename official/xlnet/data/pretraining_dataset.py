@@ -72,9 +72,9 @@ class Records:
         self._tokenizer = load_data_tokenizer(self.manifest, path)
         if vocab is not None:
             wanted = self.manifest.vocab_sha256
-            found = hashlib.sha256(read_vocabulary(vocab)).hexdigest()  # With added tokens of HF.
+            sha256 = hashlib.sha256(read_vocabulary(vocab)).hexdigest()  # With added tokens of HF.
             expected = f"SHA-256 {wanted[:12]}… (the vocabulary of the records in {path})"
-            require_data(found == wanted, vocab, expected, f"{found[:12]}…: {_OTHER_FILE}")
+            require_data(sha256 == wanted, vocab, expected, f"{sha256[:12]}…: {_OTHER_FILE}")
         if phrases is None:
             phrases = config.data.phrases if config is not None else ()
         self._phrases = phrases
@@ -313,8 +313,8 @@ def reading_errors(path: str, split: str, *others: str) -> Iterator[None]:
         tf.errors.NotFoundError,
         UnicodeDecodeError,  # By TensorFlow, of a message that shows a record's bytes.
     ) as error:
-        for each in (path, *others):
-            _check_files(each, Manifest.load(each).splits[split])
+        for folder in (path, *others):
+            _check_files(folder, Manifest.load(folder).splits[split])
         if isinstance(error, UnicodeDecodeError):
             message = error.object.decode(errors="backslashreplace")
         else:

@@ -41,11 +41,11 @@ def require_agreement(
     if number == 1:
         return
     aspects = aspects_of()
-    own = np.zeros((number, len(aspects)), np.int64)
-    own[strategy.cluster_resolver.task_id] = [_digest(value) for value in aspects.values()]
+    digests_NA = np.zeros((number, len(aspects)), np.int64)
+    digests_NA[strategy.cluster_resolver.task_id] = [_digest(value) for value in aspects.values()]
     with elapsed_time(f"waiting for all {number} workers", _SAY_SECONDS):
-        found = sum_over_workers(strategy, own)
-    for name, digests in zip(aspects, found.T, strict=True):
+        all_digests_NA = sum_over_workers(strategy, digests_NA)
+    for name, digests in zip(aspects, all_digests_NA.T, strict=True):
         others = np.flatnonzero(digests != digests[0])
         if len(others):
             named = ", ".join(map(str, others))
@@ -71,8 +71,8 @@ def lost_workers(strategy: tf.distribute.Strategy) -> Iterator[None]:
         if num_workers(strategy) == 1 or not _LOST.search(error.message):
             raise
         named = sorted(set(re.findall(r"/job:(\w+)/(?:replica:0/)?task:(\d+)", error.message)))
-        own = (strategy.cluster_resolver.task_type, str(strategy.cluster_resolver.task_id))
-        others = [f"{kind} {n}" for kind, n in named if (kind, n) != own]
+        this_worker = (strategy.cluster_resolver.task_type, str(strategy.cluster_resolver.task_id))
+        others = [f"{kind} {n}" for kind, n in named if (kind, n) != this_worker]
         raise PeerLostError(
             f"workers: lost {', '.join(others) or 'another worker'}; run the same command again on "
             "all of them to resume from the last checkpoint"

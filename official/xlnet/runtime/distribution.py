@@ -196,14 +196,14 @@ def wait_for_workers(strategy: tf.distribute.Strategy) -> None:
     on_any_worker(strategy, False)
 
 
-def sum_over_workers(strategy: tf.distribute.Strategy, own: np.ndarray) -> np.ndarray:
+def sum_over_workers(strategy: tf.distribute.Strategy, array: np.ndarray) -> np.ndarray:
     """Sum of an array over all workers (a collective: every worker has to call it).
 
     Args:
       strategy: the distribution strategy.
-      own: the array of this worker, int64 [...].
+      array: the array of this worker, int64 [...].
     """
-    return _adder(strategy)(tf.constant(own)).numpy()
+    return _adder(strategy)(tf.constant(array)).numpy()
 
 
 @functools.cache
@@ -211,13 +211,13 @@ def _adder(strategy: tf.distribute.Strategy) -> Callable[[tf.Tensor], tf.Tensor]
     """Function that sums a tensor over workers; all replicas of a worker have the same one."""
     per_worker = strategy.num_replicas_in_sync // num_workers(strategy)
 
-    def add(own: tf.Tensor) -> tf.Tensor:
+    def add(array: tf.Tensor) -> tf.Tensor:
         replica = tf.distribute.get_replica_context()
         is_first = tf.cast(replica.replica_id_in_sync_group % per_worker == 0, tf.int64)
-        return replica.all_reduce(tf.distribute.ReduceOp.SUM, is_first * own)
+        return replica.all_reduce(tf.distribute.ReduceOp.SUM, is_first * array)
 
-    def summed(own: tf.Tensor) -> tf.Tensor:
-        return strategy.experimental_local_results(strategy.run(add, args=(own,)))[0]
+    def summed(array: tf.Tensor) -> tf.Tensor:
+        return strategy.experimental_local_results(strategy.run(add, args=(array,)))[0]
 
     return tf.function(summed, autograph=False)
 

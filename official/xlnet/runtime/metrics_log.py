@@ -19,7 +19,7 @@ SCALARS_FILE = "scalars.jsonl"  # In LOG_DIR.
 EVENTS_FILE = "events.jsonl"  # In the model directory.
 
 
-class RunLog:
+class RunLog(Progress):
     """Logger of a training run, on its chief.
 
     Args:
@@ -29,12 +29,12 @@ class RunLog:
     """
 
     def __init__(self, model_dir: str, step: int, json_log: bool):
+        super().__init__(sys.stderr)
         self._model_dir = model_dir
         directory = os.path.join(model_dir, LOG_DIR)
         self._history = open_history(model_dir, step)
         self._writer = tf.summary.create_file_writer(directory)
         self._json_path = os.path.join(directory, SCALARS_FILE) if json_log else None
-        self._progress = Progress(sys.stderr)
 
     def history(self, step: int, loss: float) -> None:
         """Appends a step and its loss to `history.jsonl`."""
@@ -64,14 +64,6 @@ class RunLog:
         _append(os.path.join(self._model_dir, EVENTS_FILE), {"event": kind, **details})
         logging.warning("%s: %s", kind, ", ".join(f"{name} {x}" for name, x in details.items()))
 
-    def progress(self, text: str, share: float) -> None:
-        """Updates the progress bar; see `Progress.show`."""
-        self._progress.show(text, share, is_last=share == 1)
-
-    def log_line(self, text: str) -> None:
-        """Shows a line that later updates of the progress bar do not overwrite."""
-        self._progress.log_line(text)
-
     def flush(self) -> None:
         """Flushes the TensorBoard summaries."""
         self._writer.flush()
@@ -80,7 +72,7 @@ class RunLog:
         """Closes all log files."""
         self._writer.close()
         self._history.close()
-        self._progress.close()
+        super().close()
 
 
 class NoLog:

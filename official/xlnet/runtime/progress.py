@@ -38,16 +38,16 @@ class Progress:
         self._bar: tqdm | None = None
         self._shown = -math.inf
 
-    def show(self, text: str, share: float | None = None, is_last: bool = False) -> None:
+    def show(self, text: str, share: float | None = None) -> None:
         """Displays a status, which replaces the previous one on a terminal or in a notebook.
 
         Args:
           text: the status, in one line.
-          share: completed share of the run, for the bar. Default: unknown, without a bar.
-          is_last: whether to display it even if the previous update was too recent.
+          share: completed share of the run, for the bar; the status at 1 is always displayed.
+            Default: unknown, without a bar.
         """
         now = time.monotonic()
-        if not is_last and now - self._shown < (_BAR_SECONDS if self._has_bar else _LINE_SECONDS):
+        if share != 1 and now - self._shown < (_BAR_SECONDS if self._has_bar else _LINE_SECONDS):
             return
         self._shown = now
         if not self._has_bar:

@@ -280,7 +280,7 @@ class Loop(keras.callbacks.Callback):
             if interval_passed(_SUMMARY_STEPS, before, step) or self.is_finished():
                 self.log.scalars(step, **self.scalars(metrics))
         shown = f"step {step}/{self._last_step}  {self.describe(metrics)}{self._time_left(now)}"
-        self.log.progress(shown, step / self._last_step)
+        self.log.show(shown, step / self._last_step)
         is_due = step - self._saved_step >= self.config.training.checkpoint_steps
         if self.evaluate(before) or is_due:
             self._save()

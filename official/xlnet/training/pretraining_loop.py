@@ -83,7 +83,7 @@ class PretrainingLoop(Loop):
             )
         if self.is_chief:
             sections = ObjectiveSections.of(config)
-            run_health.warn_of_few_targets(run_health.count_targets(first, sections), sections)
+            run_health.warn_of_few_targets(run_health.count_targets([first], sections), sections)
         self._baseline = run_health.UnigramBaseline(
             p_V, config.training.warmup_steps, self._last_step
         )

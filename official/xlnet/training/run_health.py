@@ -157,25 +157,26 @@ def targets_per_window(config: XLNetConfig, data_dir: str) -> dict[str, float]:
     config.model.fit_vocabulary(Manifest.load(data_dir).vocab_size, data_dir)
     data = Records(data_dir, config).first_windows(_NUM_WINDOWS).rebatch(_NUM_ROWS)
     sections = ObjectiveSections.of(config)
-    num_windows, counts = zip(
-        *((len(batch["token_ids"]), count_targets(batch, sections)) for batch in data), strict=True
-    )
-    mean, without, _ = np.average(counts, axis=0, weights=num_windows).tolist()
-    warn_of_few_targets(TargetCount(mean, without, counts[0].wanted), sections)
-    return {"targets_per_window": round(mean, 2), "windows_without_targets": round(without, 4)}
+    count = count_targets(data, sections)
+    warn_of_few_targets(count, sections)
+    return {
+        "targets_per_window": round(count.mean, 2),
+        "windows_without_targets": round(count.without, 4),
+    }
 
 
-def count_targets(batch: dict[str, tf.Tensor], sections: ObjectiveSections) -> TargetCount:
-    """Counts the targets in the windows of a batch.
+def count_targets(
+    batches: Iterable[dict[str, tf.Tensor]], sections: ObjectiveSections
+) -> TargetCount:
+    """Counts the targets in the windows of batches.
 
     Args:
-      batch: a batch, as `pretraining_dataset` yields it.
+      batches: batches, as `pretraining_dataset` yields them.
       sections: sections of the experiment.
     """
-    mask_BP = create_objective(sections)(batch).mask_BP
-    count_B = tf.reduce_sum(mask_BP, axis=1)
-    without = tf.reduce_mean(tf.cast(count_B == 0, tf.float32))
-    return TargetCount(float(tf.reduce_mean(count_B)), float(without), mask_BP.shape[1])
+    masks = [create_objective(sections)(batch).mask_BP for batch in batches]
+    count_B = np.concatenate([tf.reduce_sum(mask_BP, axis=1) for mask_BP in masks])
+    return TargetCount(float(count_B.mean()), float(np.mean(count_B == 0)), masks[0].shape[1])
 
 
 def warn_of_few_targets(count: TargetCount, sections: ObjectiveSections) -> None:

@@ -37,7 +37,7 @@ def loop(monkeypatch, tmp_path):
 def told(loop, batch, **metrics):
     """The progress line after a step."""
     loop.on_train_batch_end(batch, {"loss": 1.5, "targets": 7.0, **metrics})
-    return loop.log.progress.call_args.args[0]
+    return loop.log.show.call_args.args[0]
 
 
 def test_speed_and_time_left_are_of_the_latest_executions(loop):

@@ -40,7 +40,7 @@ def test_count_is_that_of_256_windows_of_few_lanes(world, prepared):
         mask = create_objective(sections)(batch).mask_BP
         rows = [int(tf.math.count_nonzero(row)) for row in mask]
         of_batch = sum(rows) / len(rows), rows.count(0) / len(rows), 5
-        assert count_targets(batch, sections) == pytest.approx(of_batch)
+        assert count_targets([batch], sections) == pytest.approx(of_batch)
         counts += rows
     mean, without = prepared["targets_per_window"], prepared["windows_without_targets"]
     assert mean == pytest.approx(sum(counts) / len(counts), abs=0.01) and mean < 2.5
@@ -69,7 +69,7 @@ def test_steps_without_targets_do_not_count(world, prepared, caplog, tmp_path):
     config = XLNetConfig.load(world.config, ["training.num_steps=9", "batch_size=2"])
     data, sections = prepared["data"], ObjectiveSections.of(config)
     batches = pretraining_dataset(data, 2, config=config).take(9)
-    drawn = [count_targets(batch, sections).mean for batch in batches]
+    drawn = [count_targets([batch], sections).mean for batch in batches]
     assert 0 < drawn.count(0) < 9
     result, history = pretrain(config, data, str(tmp_path)), read_history(str(tmp_path))
     assert [line["step"] for line in history] == [1 + n for n in range(9) if drawn[n]]

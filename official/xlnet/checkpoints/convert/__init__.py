@@ -74,7 +74,7 @@ def convert(
     opened.config.apply(set)
     check_convertible(opened.config)
     tokenizer = Tokenizer(opened.vocab_file)  # Checked before anything is written.
-    found = differences(opened.config, to, tuple(tokenizer.added_tokens.values()))
+    sentences = differences(opened.config, to, tuple(tokenizer.added_tokens.values()))
     weights = Weights(opened, to)
     with new_folder(output) as folder:
         if to == "xlnet":
@@ -86,16 +86,16 @@ def convert(
         else:
             write_tf1(folder, weights, opened.vocab_file)
         metrics = read_record(os.path.join(source, "metrics.json"))
-        if text := readme(to, opened.config, metrics, found):
+        if text := readme(to, opened.config, metrics, sentences):
             write_bytes(os.path.join(folder, "README.md"), text.encode())
-    for sentence in found:
+    for sentence in sentences:
         logging.warning("%s: %s", output, sentence)
     return {
         "variables": len(weights.shapes),
         "parameters": sum(map(math.prod, weights.shapes.values())),
         "left_over": weights.left_over,
         "not_filled": weights.not_filled,
-        "differences": found,
+        "differences": sentences,
     }
 
 

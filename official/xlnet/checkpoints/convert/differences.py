@@ -122,18 +122,20 @@ def _of_task(config: XLNetConfig, to: str) -> list[str]:
     return [sentence for sentence, holds in sentences.items() if holds]
 
 
-def readme(to: str, config: XLNetConfig, metrics: Mapping[str, Any], found: Sequence[str]) -> str:
+def readme(
+    to: str, config: XLNetConfig, metrics: Mapping[str, Any], sentences: Sequence[str]
+) -> str:
     """Returns the text of a README; empty if there is nothing to say.
 
     Args:
       to: output format, one of `CHECKPOINT_FORMS`.
       config: configuration of the model.
       metrics: of the task, on the data that its checkpoint was chosen by.
-      found: a sentence for each difference from its source.
+      sentences: one for each difference from its source.
     """
     text = ""
-    if found:
-        lines = "\n".join(f"- {sentence}." for sentence in found)
+    if sentences:
+        lines = "\n".join(f"- {sentence}." for sentence in sentences)
         text = f"This model differs from its source:\n\n{lines}\n"
     if to != "hf":
         return text and f"Converted by `xlnet convert`. {text}"

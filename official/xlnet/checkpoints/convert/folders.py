@@ -98,5 +98,5 @@ def num_labels(source: Source, name: str, letters: str) -> int:
 
 def settings_under(names: Mapping[str, str], config: XLNetConfig) -> dict[str, Any]:
     """Returns settings of a configuration as a JSON object; see `read_settings`."""
-    found = {theirs: ours.split(".") for theirs, ours in names.items()}
-    return {name: getattr(getattr(config, of), key) for name, (of, key) in found.items()}
+    places = {theirs: ours.split(".") for theirs, ours in names.items()}
+    return {name: getattr(getattr(config, section), key) for name, (section, key) in places.items()}

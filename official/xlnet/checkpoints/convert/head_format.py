@@ -32,7 +32,7 @@ class HeadFormat:
 
     def logits(self) -> Row:
         """Returns the variable that the head is recognized by."""
-        return next(each for each in self.rows if each.xlnet.name.endswith("logits/kernel"))
+        return next(row for row in self.rows if row.xlnet.name.endswith("logits/kernel"))
 
 
 def dense(ours: str, shape: str, tf1: str | None, hf: str, bias: bool = True) -> tuple[Row, ...]:

@@ -138,9 +138,9 @@ def open_hf(path: str) -> Source:
     shapes = {prefix + name: shape for name, shape in sorted(stored.items())}
 
     def read(name: str) -> np.ndarray:
-        own = name.removeprefix(prefix)
-        value = next(file for file in files if own in file.shapes).read(own)
-        return finite_floats(value, f"{path}: {own}")
+        stored_name = name.removeprefix(prefix)
+        value = next(file for file in files if stored_name in file.shapes).read(stored_name)
+        return finite_floats(value, f"{path}: {stored_name}")
 
     source = Source("hf", path, XLNetConfig.from_dict(_DEFAULTS), shapes, read)
     _read_config(source)
@@ -384,8 +384,8 @@ def _open_files(path: str) -> list[_SafetensorsFile | TorchFile]:
         if os.path.exists(os.path.join(path, name)):
             return [opened(os.path.join(path, name))]
         if os.path.exists(where):
-            found = read_json(where, dict[str, Any]).get("weight_map")
-            names = conform(found, dict[str, str], f"{where}: weight_map")
+            weight_map = read_json(where, dict[str, Any]).get("weight_map")
+            names = conform(weight_map, dict[str, str], f"{where}: weight_map")
             shards = sorted(set(names.values()))
             for shard in shards:
                 require_data(

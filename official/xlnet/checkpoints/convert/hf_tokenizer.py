@@ -56,7 +56,7 @@ def write_vocabulary_files(
     tokens, plain = added_pieces(parse_model(model_proto).pieces), without_tokens(model_proto)
     write_bytes(os.path.join(folder, VOCAB_FILE), plain)
     model = parse_model(plain)
-    beyond = {each.content: each.id for each in tokens.values() if each.id >= len(model.pieces)}
+    beyond = {token.content: token.id for token in tokens.values() if token.id >= len(model.pieces)}
     if beyond:
         write_json(os.path.join(folder, ADDED_JSON), beyond)
     has_form = model.normalizer_spec.add_dummy_prefix and model.trainer_spec.model_type == UNIGRAM
@@ -67,8 +67,8 @@ def write_vocabulary_files(
         for i, content in enumerate(SPECIAL_PIECES)
     ]
     added = [
-        _token(each.id, each.content, each.is_normalized, each.is_special)
-        for each in sorted(tokens.values(), key=lambda each: each.id)
+        _token(token.id, token.content, token.is_normalized, token.is_special)
+        for token in sorted(tokens.values(), key=lambda token: token.id)
     ]
     pre_tokenizer: dict[str, Any] = _METASPACE
     if model.normalizer_spec.remove_extra_whitespaces:

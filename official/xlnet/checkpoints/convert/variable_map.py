@@ -204,9 +204,9 @@ class Weights:
             names = _expand(theirs, source.config)
             for name in names:
                 if name in source.shapes:
-                    where, found = f"{source.path}: variable {name!r}", list(source.shapes[name])
+                    where, shape = f"{source.path}: variable {name!r}", list(source.shapes[name])
                     expected = [sizes[letter] for letter in theirs.shape]
-                    require_data(found == expected, where, f"shape {expected}", found)
+                    require_data(shape == expected, where, f"shape {expected}", shape)
                     used.add(name)
                 elif row.xlnet.name not in _OPTIONAL:
                     raise DataError(f"{source.path}: expected a variable {name!r}, got none")
@@ -259,7 +259,7 @@ def variables_of(form: str, weights: Weights) -> Iterator[tuple[str, np.ndarray]
         if "L" in theirs.shape:
             layers = [weights.read(name) for name in ours]
             rest = theirs.shape.replace("L", "")
-            yield names[0], np.stack([_reorder(each, row.xlnet.shape, rest) for each in layers])
+            yield names[0], np.stack([_reorder(layer, row.xlnet.shape, rest) for layer in layers])
             continue
         for number, name in enumerate(names):
             value = weights.read(ours[min(number, len(ours) - 1)])
