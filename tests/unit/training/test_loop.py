@@ -119,4 +119,4 @@ def test_the_best_checkpoint_by_any_metric(metric, values, saved, monkeypatch):
         assert FineTuningLoop.evaluate(loop, loop.step - 1)
     assert written == saved and loop.evaluations.best_step == saved[-1]
     assert loop.evaluations.best == values[saved[-1] - 1]
-    assert "undefined" in loop.log.keep.call_args_list[0][0][0] or values[0] is not None
+    assert "undefined" in loop.log.log_line.call_args_list[0][0][0] or values[0] is not None
