@@ -72,11 +72,11 @@ def find_shards(inputs: Sequence[str], options: ReadOptions) -> list[Shard]:
             continue
         pattern, weight = weighted(pattern)
         # A file name may contain special characters of glob patterns.
-        found = [pattern] if file_system.is_file(pattern) else file_system.glob(pattern)
+        matches = [pattern] if file_system.is_file(pattern) else file_system.glob(pattern)
         # Each file once, by the shortest of the paths that symbolic links give it.
         paths = {
             path if file_system.is_remote(path) else os.path.realpath(path): path
-            for path in sorted(found, key=lambda path: (-path.count(os.sep), path))
+            for path in sorted(matches, key=lambda path: (-path.count(os.sep), path))
             if file_system.is_file(path)
         }
         if not paths:

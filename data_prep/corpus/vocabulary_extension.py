@@ -148,8 +148,8 @@ class _Vocabulary:
         score_V[UNK_ID] = self._lowest - UNKNOWN_PENALTY
         best_two = processor.nbest_encode([_text(piece) for piece in scores], nbest_size=2)
         others = [
-            next((ids for ids in found if ids != [self.size + number]), [UNK_ID])
-            for number, found in enumerate(best_two)
+            next((ids for ids in candidates if ids != [self.size + number]), [UNK_ID])
+            for number, candidates in enumerate(best_two)
         ]
         return np.array([score_V[ids].sum() for ids in others])
 

@@ -86,22 +86,22 @@ def _sample(examples, max_examples, max_characters):
 def _logits_of_parts(task, train, dev) -> dict[str, list[Logits]]:
     """Outputs of a head for each example of dev, by baseline."""
     if not isinstance(task, MultiTask):
-        found = _logits(task, train, dev)
-        return {name: [{"logits": row} for row in rows] for name, rows in found.items()}
+        logits = _logits(task, train, dev)
+        return {name: [{"logits": row} for row in rows] for name, rows in logits.items()}
     outputs: dict[str, list[Logits]] = {
         "bag_of_words": [{}] * len(dev),
         "majority": [{}] * len(dev),
     }
     for subtask, part in task.parts.items():
-        own = [index for index, example in enumerate(dev) if example.subtask == subtask]
-        if own:
-            found = _logits(
+        indices = [index for index, example in enumerate(dev) if example.subtask == subtask]
+        if indices:
+            logits = _logits(
                 cast(TextTask, part),
                 [example for example in train if example.subtask == subtask],
-                [dev[index] for index in own],
+                [dev[index] for index in indices],
             )
-            for name, rows in found.items():
-                for index, row in zip(own, rows, strict=True):
+            for name, rows in logits.items():
+                for index, row in zip(indices, rows, strict=True):
                     outputs[name][index] = {subtask: row}
     return outputs
 

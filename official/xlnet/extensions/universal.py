@@ -119,9 +119,9 @@ class AdaptiveDepth(SharedDepth):
 
     @classmethod
     def from_model(cls, model: ModelConfig, name: str) -> AdaptiveDepth:
-        own = model.settings(UniversalModelConfig)
-        sizes = own.halting_threshold, own.ponder_weight, own.init_std
-        return cls(own.step_encoding, *sizes, name=name)
+        settings = model.settings(UniversalModelConfig)
+        sizes = settings.halting_threshold, settings.ponder_weight, settings.init_std
+        return cls(settings.step_encoding, *sizes, name=name)
 
     def build(self, input_shape):
         width = [input_shape[-1]]

@@ -110,5 +110,5 @@ def realigned(
         is_old = last < len(old) and character == old[last]
         sources.append((starts[last], ends[last] if is_old else ends[last - 1] if last else 0))
         last += is_old
-    found = np.array(sources, np.int64).reshape(-1, 2)
-    return found[:, 0], found[:, 1]
+    spans = np.array(sources, np.int64).reshape(-1, 2)
+    return spans[:, 0], spans[:, 1]

@@ -94,11 +94,11 @@ def parse_blanks(tokenizer: Tokenizer, text: str) -> BlankText:
         keeps = tokenizer.keep_whitespace
         after_space = before.endswith(" ") if keeps else before[-1:].isspace()
         blanks.append(Blank(number_of_pieces, begins_word=not before or after_space))
-    given = [*parts]
+    texts = [*parts]
     if tokenizer.keep_whitespace:  # The space before a blank is in its first piece.
-        given[:-1] = [part.removesuffix(" ") for part in parts[:-1]]
-    ids = [tokenizer.encode(given[0])]
-    ids += [_encode_after_blank(tokenizer, part) for part in given[1:]]
+        texts[:-1] = [part.removesuffix(" ") for part in parts[:-1]]
+    ids = [tokenizer.encode(texts[0])]
+    ids += [_encode_after_blank(tokenizer, part) for part in texts[1:]]
     return BlankText(parts, ids, blanks)
 
 

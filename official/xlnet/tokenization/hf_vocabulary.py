@@ -110,7 +110,7 @@ def text_settings(folder: str) -> tuple[bool, bool]:
     whatever its settings are.
     """
     if tree := _read_object(folder, TOKENIZER_JSON):
-        kinds = {each.get("type") for each in _normalizers(tree)}
+        kinds = {step.get("type") for step in _normalizers(tree)}
         return "Lowercase" in kinds, "NFKD" not in kinds
     settings = _read_object(folder, SETTINGS)
     return settings.get("do_lower_case") is True, settings.get("keep_accents") is True
@@ -125,20 +125,20 @@ def _tokens(folder: str, tree: dict[str, Any]) -> dict[int, dict[str, Any]]:
     """{id: entry of `tokenizer.json`} of the added tokens, but for those that every model has."""
     where = os.path.join(folder, TOKENIZER_JSON)
     listed = conform(tree.get("added_tokens", []), list[dict[str, Any]], f"{where}: added_tokens")
-    found = {conform(each.get("id"), int, f"{where}: id"): each for each in listed}
+    tokens = {conform(entry.get("id"), int, f"{where}: id"): entry for entry in listed}
     if not tree:
         decoder = _read_object(folder, SETTINGS).get("added_tokens_decoder") or {}
-        found = {int(number): entry for number, entry in decoder.items()}
+        tokens = {int(number): entry for number, entry in decoder.items()}
         plain = _read_object(folder, ADDED_JSON).items()
-        found = {number: {"content": content} for content, number in plain} | found
-    for entry in found.values():
+        tokens = {number: {"content": content} for content, number in plain} | tokens
+    for entry in tokens.values():
         require_data(
             not entry.get("single_word"),
             folder,
             "added tokens that may stand in words",
             f"single_word for {entry.get('content')!r}",
         )
-    return {number: found[number] for number in sorted(found) if number >= NUM_SPECIAL}
+    return {number: tokens[number] for number in sorted(tokens) if number >= NUM_SPECIAL}
 
 
 def _normalizers(tree: dict[str, Any]) -> list[dict[str, Any]]:
@@ -162,10 +162,10 @@ def _model_of(text: str) -> bytes:
     # Words that are split at spaces first leave no piece for a space alone.
     splits_words = "WhitespaceSplit" in json.dumps(tree.get("pre_tokenizer"))
     model.normalizer_spec.remove_extra_whitespaces = splits_words
-    if any(each.get("type") == "Prepend" for each in normalizers):
+    if any(step.get("type") == "Prepend" for step in normalizers):
         make_whitespace_kept(model)
     else:
-        charsmaps = (each.get("precompiled_charsmap") for each in normalizers)
+        charsmaps = (step.get("precompiled_charsmap") for step in normalizers)
         charsmap = next(filter(None, charsmaps), "")
         model.normalizer_spec.precompiled_charsmap = _of_characters(base64.b64decode(charsmap))
     return model.SerializeToString()
@@ -185,11 +185,11 @@ def _of_characters(charsmap: bytes) -> bytes:
         for character in map(chr, range(1, sys.maxunicode + 1))
         if unicodedata.category(character) not in ("Cn", "Co", "Cs") and character != "▁"
     ]
-    found = (
+    pairs = (
         (old, "" if unicodedata.category(old)[0] == "M" else new.replace("▁", " "))
         for old, new in zip(characters, processor.normalize(characters), strict=True)
     )
-    return compiled_rules((old, new) for old, new in found if new != old)
+    return compiled_rules((old, new) for old, new in pairs if new != old)
 
 
 def _add(

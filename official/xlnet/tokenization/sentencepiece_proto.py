@@ -59,7 +59,7 @@ def compiled_rules(rules: Iterable[tuple[str, str]]) -> bytes:
     written = io.BytesIO()
     with tempfile.NamedTemporaryFile("w", suffix=".tsv") as file:
         for rule in rules:
-            file.write("\t".join(" ".join(f"{ord(c):X}" for c in each) for each in rule) + "\n")
+            file.write("\t".join(" ".join(f"{ord(c):X}" for c in side) for side in rule) + "\n")
         file.flush()
         sentencepiece.SentencePieceTrainer.train(
             sentence_iterator=iter(["a b c d e f g h i j k"] * 50),

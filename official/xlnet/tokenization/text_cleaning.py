@@ -88,26 +88,26 @@ def clean_with_alignment(
         sizes = [len(character.lower()) if lowercase else 1 for character in text]
         source = np.repeat(np.arange(len(text)), sizes)
         return clean(text, lowercase, keep_whitespace=True), source, source + 1
-    found: list[tuple[str, int, int]] = []  # Characters with the start and end of their source.
+    aligned: list[tuple[str, int, int]] = []  # Characters with the start and end of their source.
     gap_start = -1  # End of the previous word.
     for word in re.finditer(r"\S+", text):
         if gap_start >= 0:
-            found.append((" ", gap_start, word.start()))
+            aligned.append((" ", gap_start, word.start()))
         gap_start = word.end()
         for token in re.finditer("``|''|.", word[0], re.DOTALL):
             start, end = word.start() + token.start(), word.start() + token.end()
             kept = '"' if end - start == 2 else token[0]
             if not (keep_accents or kept.isascii()):
                 kept = _fold(kept)
-            if not kept and found and found[-1][0] != " ":
-                found[-1] = (*found[-1][:2], end)
-            found += [
+            if not kept and aligned and aligned[-1][0] != " ":
+                aligned[-1] = (*aligned[-1][:2], end)
+            aligned += [
                 (character, start, end) for character in (kept.lower() if lowercase else kept)
             ]
     # Lower-casing sigma depends on the surrounding word.
-    characters = "".join(character for character, *_ in found)
+    characters = "".join(character for character, *_ in aligned)
     cleaned = clean(text, lowercase, keep_accents) if lowercase else characters
-    sources = np.array([source for _, *source in found], np.int64).reshape(-1, 2)
+    sources = np.array([source for _, *source in aligned], np.int64).reshape(-1, 2)
     return cleaned, sources[:, 0], sources[:, 1]
 
 

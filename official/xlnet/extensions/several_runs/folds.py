@@ -66,17 +66,17 @@ def cross_validate(
                 finished[-1]["bag_of_words"] = _bag_of_words(output, finished[-1]["metric"], *data)
                 runs.write()
     metric = finished[0]["metric"]
-    found = [run["metrics"][metric] for run in finished]
-    values = np.array([value for value in found if value is not None])
+    scores = [run["metrics"][metric] for run in finished]
+    values = np.array([value for value in scores if value is not None])
     result = {
         "folds": number,
         "metric": metric,
         "mean": float(values.mean()) if len(values) else None,
         "standard_deviation": float(values.std(ddof=1)) if len(values) > 1 else None,
-        "values": found,
+        "values": scores,
     }
     linear = [run["bag_of_words"] for run in finished]
-    if None in (*linear, *found):
+    if None in (*linear, *scores):
         return result
     return {**result, "bag_of_words": float(np.mean(linear)), **paired_test(values - linear)}
 
@@ -102,6 +102,6 @@ def _bag_of_words(
 ) -> float | None:
     config = XLNetConfig.load(model_dir)
     task = TASKS[config.task.name](config, load_tokenizer(model_dir))
-    found = [BASELINES[name](task, train, dev) for name in BASELINES.names()]
-    results = next(filter(None, found), None)
+    baselines = [BASELINES[name](task, train, dev) for name in BASELINES.names()]
+    results = next(filter(None, baselines), None)
     return results["bag_of_words"][metric] if results else None

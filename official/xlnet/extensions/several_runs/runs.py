@@ -231,10 +231,10 @@ def finetune_repeatedly(
     with several_runs("runs", "repeated runs", config, (train, dev), output, start) as runs:
         finished: list[Run] = []
         for number in range(max(num_runs, len(runs.finished))):
-            own = copy.deepcopy(config)
-            own.training.seed += number
+            seeded = copy.deepcopy(config)
+            seeded.training.seed += number
             known = runs.finished[number] if number < len(runs.finished) else None
-            finished.append(runs.result(known, os.path.join("runs", str(number)), own))
+            finished.append(runs.result(known, os.path.join("runs", str(number)), seeded))
     metric = finished[0]["metric"]
     best = int(np.argmax(list(map(value_of, finished))))
     every: list[Any] = [run["metrics"][metric] for run in finished]

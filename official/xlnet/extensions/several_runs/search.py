@@ -76,16 +76,16 @@ def search_settings(
 
         def run_of(candidate: int, share: int) -> Run:
             key = {"candidate": candidate, "share": share}
-            found = next((run for run in runs.finished if key.items() <= run.items()), None)
-            own = candidate_config(config, candidate, share)
+            known = next((run for run in runs.finished if key.items() <= run.items()), None)
+            settings = candidate_config(config, candidate, share)
             varied = {
-                "learning_rate": own.training.learning_rate,
-                "epochs": own.task.epochs,
-                "num_steps": own.training.num_steps,
+                "learning_rate": settings.training.learning_rate,
+                "epochs": settings.task.epochs,
+                "num_steps": settings.training.num_steps,
             }
             folder = os.path.join("search", f"{candidate}-{share}")
-            run = runs.result(found, folder, own, **key, **varied)
-            if found is None and runs.writes:
+            run = runs.result(known, folder, settings, **key, **varied)
+            if known is None and runs.writes:
                 metric = run["metric"]
                 value = f"{metric} {metric_text(_value(run))}" if metric else "not finite"
                 Progress(sys.stderr).log_line(
@@ -148,20 +148,19 @@ def candidate_config(config: XLNetConfig, candidate: int, share: int = 1) -> XLN
     """
     from scipy.stats import qmc
 
-    own = copy.deepcopy(config)
-    rate_factor = length_factor = 1.0
+    settings = copy.deepcopy(config)
+    training, length_factor = settings.training, 1.0
     if candidate:
         point = qmc.Halton(2, scramble=False).random(candidate + 1)[candidate]
         rate_factor = _RATE_FACTOR ** (2 * point[0] - 1)
         length_factor = _LENGTH_FACTOR ** (2 * point[1] - 1)
-        own.training.learning_rate = float(f"{own.training.learning_rate * rate_factor:.2g}")
+        training.learning_rate = float(f"{training.learning_rate * rate_factor:.2g}")
     length_factor /= share
-    training = own.training
-    own.task.epochs = float(f"{own.task.epochs * length_factor:.3g}")
+    settings.task.epochs = float(f"{settings.task.epochs * length_factor:.3g}")
     training.num_steps = max(1, round(training.num_steps * length_factor))
     training.warmup_steps = min(training.num_steps, round(training.warmup_steps * length_factor))
     training.checkpoint_steps = max(1, round(training.checkpoint_steps * length_factor))
-    return own
+    return settings
 
 
 def _value(run: Run) -> Any:
@@ -173,10 +172,10 @@ def _write_picture(path: str, runs: Sequence[Run]) -> None:
     figure = new_figure(7, 4.5)
     axes = figure.subplots()
     for share in sorted({run["share"] for run in runs}, reverse=True):
-        own = [run for run in runs if run["share"] == share and _value(run) is not None]
+        finished = [run for run in runs if run["share"] == share and _value(run) is not None]
         axes.scatter(
-            [run["learning_rate"] for run in own],
-            [_value(run) for run in own],
+            [run["learning_rate"] for run in finished],
+            [_value(run) for run in finished],
             s=160 / share + 20,
             alpha=0.7,
             label=f"1/{share} of the length",
