@@ -28,7 +28,7 @@ import numpy as np
 NUM_DRAWS = 3  # Random numbers per window: end of A, is_next, position of a random B.
 _NEXT_PROBABILITY = 0.5
 _WORDS_PER_COUNTER = 4  # 64-bit words per counter value of Philox.
-_MANTISSA_BITS = 53  # Of float64.
+_MANTISSA_BITS = 53  # Precision of float64.
 
 
 class Windows(NamedTuple):

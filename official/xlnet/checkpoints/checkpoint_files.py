@@ -190,7 +190,7 @@ class CheckpointWriter:
         """Removes the partial files of a run that was killed while saving."""
         recorded = {f"ckpt-{step}" for step in recorded_steps(self._model_dir)}
         if not recorded and latest_checkpoint(self._model_dir):
-            return  # Not written by a training run, so there are no records.
+            return  # No training run wrote it, so there are no records.
         for name in os.listdir(self._model_dir):
             match = _FILE.match(name)
             path = os.path.join(self._model_dir, name)

@@ -221,7 +221,7 @@ class Parameter:
                 str: flags.DEFINE_string,
             }
             if self.kind is str and default is not None:
-                default = str(default)  # Of a number or a text.
+                default = str(default)  # Flags of text have text as default.
             define[self.kind](self.name, default, self.text, **options)
 
     def help(self) -> str:

@@ -82,7 +82,7 @@ def predict_file(
     )
     require_json_lines(output)
     part, num_parts = _part_of(shard)
-    identity: Any = None  # What predictions depend on, as far as that is known.
+    identity: Any = None  # Everything that predictions depend on; None if unknown.
     counts: Mapping[str, int] = {}
     if endpoint:
         from official.xlnet.serving.client.endpoint import connect

@@ -18,7 +18,7 @@ from official.xlnet.errors import require_data
 # In an exported version: {text input: column of the training data}. TF Serving leaves it alone.
 COLUMNS_FILE = os.path.join("assets.extra", "columns.json")
 _VALID = re.compile("[A-Za-z][A-Za-z0-9_]*")
-_MOST_CHARACTERS = 60  # Of a name that is not the user's own.
+_MOST_CHARACTERS = 60  # Longest name that is derived from a column.
 
 
 def graph_names(

@@ -153,7 +153,7 @@ class Records:
         replicas = context.num_replicas_in_sync
         expected = f"a multiple of the {replicas} replicas"
         require(not batch_size % replicas, "training.batch_size", expected, batch_size)
-        number = batch_size // context.num_input_pipelines  # Of rows that this pipeline reads.
+        number = batch_size // context.num_input_pipelines  # Number of rows of this pipeline.
         rows = range(number * context.input_pipeline_id, number * (context.input_pipeline_id + 1))
         rows_per_batch = batch_size // replicas
         schedule = LaneSchedule(position or Position.start(batch_size), lanes.windows_per_lane)
@@ -311,7 +311,7 @@ def reading_errors(path: str, split: str, *others: str) -> Iterator[None]:
         tf.errors.FailedPreconditionError,
         tf.errors.InvalidArgumentError,
         tf.errors.NotFoundError,
-        UnicodeDecodeError,  # By TensorFlow, of a message that shows a record's bytes.
+        UnicodeDecodeError,  # Raised by TensorFlow for a message with a record's bytes.
     ) as error:
         for folder in (path, *others):
             _check_files(folder, Manifest.load(folder).splits[split])
@@ -486,7 +486,7 @@ def parse_records(records: tf.Tensor, manifest: Manifest) -> dict[str, tf.Tensor
     schema = {name: tf.io.FixedLenFeature([], tf.int64) for name in SCALAR_FEATURES}
     schema["token_ids"] = tf.io.FixedLenFeature([manifest.seq_len], tf.int64)
     example = tf.io.parse_example(records, schema)
-    # Of reuse part, A and B, the lengths add up to all tokens but two SEP and CLS.
+    # The lengths of reuse part, A and B add up to all tokens except two SEP and CLS.
     a_and_b = manifest.seq_len - manifest.reuse_len - 3
     ranges = {
         "token_ids": (0, manifest.vocab_size - 1),

@@ -12,7 +12,7 @@ from official.xlnet.configs.sections import ObjectiveSections
 from official.xlnet.modeling.objectives.base import CreateObjective, Objective
 from official.xlnet.tokenization.special_tokens import CLS_ID, EOD_ID, SEGMENT_A, SEP_ID
 
-# What follows the text, in each feature of a window: SEP and CLS.
+# Values after the text in each feature of a window: SEP and CLS.
 _END = {
     "token_ids": (SEP_ID, CLS_ID),
     "segment_ids": (SEGMENT_A, SEGMENT_A),

@@ -16,7 +16,7 @@ from official.xlnet.modeling.ops.initializers import normal, register_attention_
 
 # Frequencies above this, in radians per token, tell neighboring distances apart.
 _LOWEST_FREQUENCY = 0.1
-# By how much a head's score at its own distance exceeds that one token further.
+# Excess of a head's score at its distance over the score one token further.
 _MARGIN = 2.0
 
 

@@ -14,7 +14,7 @@ from official.xlnet.modeling.ops.initializers import normal
 from official.xlnet.modeling.ops.keras import keras
 from official.xlnet.tokenization.special_tokens import NUM_SPECIAL, SEGMENT_A, SEGMENT_B
 
-_FEATURES, _STEPS = range(2)  # What the dropout seed is folded with.
+_FEATURES, _STEPS = range(2)  # Numbers that are folded into the dropout seed.
 
 
 @ANSWER_MODULES.register("san")

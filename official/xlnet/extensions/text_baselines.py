@@ -26,10 +26,10 @@ from official.xlnet.tokenization.unspaced_scripts import CHARACTERS
 MAX_EXAMPLES = 20_000
 MAX_CHARACTERS = 20_000_000
 
-_MAX_FEATURES = 100_000  # Of each text column.
+_MAX_FEATURES = 100_000  # Features of a text column.
 _MAX_ITERATIONS = 200
 _INVERSE_PENALTY = 10.0
-_RARE_LOGIT = -30.0  # Of a class that does not occur in the examples that are fitted.
+_RARE_LOGIT = -30.0  # Logit of a class without fitted examples.
 # Words, single punctuation marks, and single characters of scripts without spaces between words.
 _WORD = rf"[{CHARACTERS}]|[^\W{CHARACTERS}]+|[^\w\s]"
 

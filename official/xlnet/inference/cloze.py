@@ -170,7 +170,7 @@ def _sequences(
     order_T[targets] = np.arange(1, len(targets) + 1)
     width, log_p_W, ids_WT = 2 * number + _WIDTH, np.zeros(1), np.array([row.token_ids])
     for place, is_allowed_V in zip(targets, is_allowed_PV, strict=True):
-        # Of the last piece, more: those that the tokenizer would not make are left out.
+        # More for the last piece, as strings that the tokenizer would not make are left out.
         width *= _LAST if place == targets[-1] else 1
         beam_3X = np.zeros([3, 0])  # Log-likelihoods, rows of the beam, pieces.
         for first in range(0, len(ids_WT), _ROWS):

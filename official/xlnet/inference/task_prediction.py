@@ -87,7 +87,7 @@ def _layers(model: XLNetTaskModel) -> Forward:
         )
 
         def forward(batch):
-            with strategy.scope():  # As in `fit`, or each of the two traces a graph.
+            with strategy.scope():  # The scope of `fit`; otherwise both would trace a graph.
                 return graph(batch)
 
         model._inference = forward
@@ -162,7 +162,7 @@ def predict_examples(
         of_examples = list(task.units(chunk))
         units = list(itertools.chain(*of_examples))
         outputs: list[Any] = [None] * len(units)
-        # Of one subtask each, as heads differ.
+        # A batch has examples of one subtask, as heads differ.
         keys = [
             (int(unit.labels.get("subtask", 0)), lengths[bucket(unit.length, lengths)])
             for unit in units

@@ -19,7 +19,7 @@ from official.xlnet.runtime.progress import elapsed_time
 _SAY_SECONDS = 30
 # In the errors of collective operations and of the coordination service.
 _LOST = re.compile(r"Collective ops is aborted|heartbeat|unhealthy|[Ss]ocket closed|[Cc]onnect")
-_DIGEST_BYTES = 7  # Of a SHA-256; an int64 holds them, summed with zeros.
+_DIGEST_BYTES = 7  # Bytes of a SHA-256 that an int64 holds.
 
 
 def require_agreement(

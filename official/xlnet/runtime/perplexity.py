@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 
-LARGEST_EXPONENT = 700.0  # Of a float64.
+LARGEST_EXPONENT = 700.0  # Larger ones overflow float64.
 
 
 def perplexity(loss: float) -> float:

@@ -10,7 +10,7 @@ import numpy as np
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-_LONGEST = 60  # Of a text in one line.
+_LONGEST = 60  # Characters of a text that are shown.
 _MOST_PIECES, _ROW_PIECES, _ROW_INCHES = 256, 32, 2.0
 
 

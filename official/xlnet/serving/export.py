@@ -97,7 +97,7 @@ def export(
         raise DataError(f"{os.path.join(output, str(version))} exists: expected a new version")
     with only_writer(output), matmul_precision(products):
         for left in glob.glob(os.path.join(glob.escape(output), f"{_INCOMPLETE}*")):
-            shutil.rmtree(left)  # By an export that was killed.
+            shutil.rmtree(left)  # Remains of an export that was killed.
         service = create_service(
             model, head, buckets, max_length, weights, text_columns, max_characters, max_windows
         )

@@ -77,7 +77,7 @@ class Loop(keras.callbacks.Callback):
       steps_per_second: speed over the recent executions, excluding the first one, which compiles.
     """
 
-    unit = "targets"  # What a loss is the mean over.
+    unit = "targets"  # Items that a loss is the mean over.
 
     def __init__(
         self,

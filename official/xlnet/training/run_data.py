@@ -206,7 +206,7 @@ class RunData:
         data = self._strategy.distribute_datasets_from_function(
             lambda context: self.records.batches(
                 self._heldout_batch_size, "heldout", input_context=context
-            ).repeat()  # Of finite data, several workers would not know the number of rows.
+            ).repeat()  # Several workers do not know the number of rows of finite data.
         )
         num_windows = self.records.manifest.splits["heldout"].windows
         return data, num_windows // self._heldout_batch_size

@@ -37,7 +37,7 @@ _FAR = 10.0  # Ratio of a learning rate to `usual_learning_rate` that is reporte
 
 _NUM_WINDOWS = 256  # Windows that are read, however many lanes there are.
 _NUM_ROWS = 64  # Windows that are counted at once.
-_ENOUGH = 0.95  # Of the targets asked for; words rarely fill the budget to the last token.
+_ENOUGH = 0.95  # Share of the requested targets; words rarely fill the budget to the last token.
 
 _RECENT_STEPS = 100  # The loss of a run is the mean over these steps.
 _FIRST_STEPS = 1000  # A run has left the baseline by then, or after twice its warm-up.

@@ -13,7 +13,7 @@ from official.xlnet.configs.validation import require
 _NAMES = {"hf": "HF", "tf1": "the TF1 release"}
 
 
-# What HF's hub reads; whoever publishes the model chooses the license.
+# Read by HF's hub; the license is left to the publisher.
 _FRONT_MATTER = "---\nlibrary_name: transformers\nlicense:\ntags:\n- xlnet\n---\n\n"
 
 

@@ -122,7 +122,7 @@ def without_tokens(model_proto: bytes) -> bytes:
 
 
 _METASPACE = {"type": "Metaspace", "replacement": "▁", "prepend_scheme": "always", "split": True}
-_DECODER = {  # Of texts whose white space is kept.
+_DECODER = {  # For texts whose white space is kept.
     "type": "Sequence",
     "decoders": [
         {"type": "Replace", "pattern": {"String": "▁"}, "content": " "},

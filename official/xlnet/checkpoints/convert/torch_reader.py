@@ -59,7 +59,7 @@ class _Dictionary(dict):
         pass
 
 
-# What names in a pickle mean here. None is a class, whose attributes a pickle could set.
+# Meaning of names in a pickle. No value is a class, whose attributes a pickle could set.
 _GLOBALS: dict[tuple[str, str], Any] = {
     ("collections", "OrderedDict"): lambda: _Dictionary(),
     ("torch._utils", "_rebuild_tensor_v2"): lambda key, offset, shape, strides, *_: _Tensor(
@@ -86,7 +86,7 @@ class TorchFile:
 
     def __init__(self, path: str):
         self._path = path
-        self._dtypes: dict[str, np.dtype] = {}  # By the key of a storage.
+        self._dtypes: dict[str, np.dtype] = {}  # {key of a storage: type}.
         self._places: dict[str, tuple[int, int]] = {}  # Offset and bytes of legacy storages.
         self._folder = ""  # Folder of the storages in a zip archive.
         with self._damage_in_a_sentence():
