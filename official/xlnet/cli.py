@@ -41,6 +41,7 @@ EXIT_BROKEN_PIPE = 141
 _STDERR = 2  # Its descriptor.
 
 _MAX_MESSAGE_CHARS = 1000
+_LEAST_SIMILAR = 0.75  # Similarity of a word to the verb that is suggested in its place.
 
 _HELP = ("-h", "--help", "-help")
 _USAGE = """\
@@ -151,7 +152,7 @@ def _verb(arguments: list[str]) -> tuple[str, list[str], int]:
         return "", [], _fail(f"xlnet: {verb} was removed: {_REMOVED[verb]}")
     if verb not in VERBS:
         known = group or VERBS
-        hint = did_you_mean(verb, known) or f"; expected one of {', '.join(known)}"
+        hint = did_you_mean(verb, known, _LEAST_SIMILAR) or f"; expected one of {', '.join(known)}"
         return "", [], _fail(f"xlnet: unknown verb {verb!r}{hint}")
     return verb, rest, 0
 

@@ -17,18 +17,19 @@ def how_to_install(extra: str) -> str:
     )
 
 
-def did_you_mean(word: str, known: Iterable[str]) -> str:
+def did_you_mean(word: str, known: Iterable[str], least: float = 0.6) -> str:
     """Returns the end of a message about an unknown word, which names the nearest known one.
 
     Args:
       word: the unknown word.
       known: the words that are known.
+      least: least similarity of the nearest one, in [0, 1].
 
     Example:
       >>> did_you_mean("postive", ["negative", "positive"])
       "; did you mean 'positive'?"
     """
-    matches = difflib.get_close_matches(word, list(known), n=1)
+    matches = difflib.get_close_matches(word, list(known), n=1, cutoff=least)
     return f"; did you mean {matches[0]!r}?" if matches else ""
 
 
