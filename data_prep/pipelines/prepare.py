@@ -27,7 +27,7 @@ from data_prep.records.token_files import write_token_files
 from data_prep.settings import OnBadUtf8, Settings
 from official.xlnet.configs.experiment import XLNetConfig
 from official.xlnet.data.reading import MaxLost
-from official.xlnet.errors import require_extra
+from official.xlnet.errors import ConfigError, require_extra
 from official.xlnet.files.arguments import COMMAS, IN_PYTHON, AnyPath, Path
 from official.xlnet.files.locks import only_writer
 from official.xlnet.files.public import public
@@ -163,7 +163,10 @@ def _beam_options(runner: str | None, options: str | Sequence[str] | None) -> li
     require_extra("apache_beam", "beam", f"runner={runner}")
     if runner == "DaskRunner":
         require_extra("distributed", "dask", f"runner={runner}")
-    listed = shlex.split(options) if isinstance(options, str) else options or ()
+    try:
+        listed = shlex.split(options) if isinstance(options, str) else options or ()
+    except ValueError as error:
+        raise ConfigError(f"beam_options: expected options as in a shell: {error}") from None
     return [*([f"--runner={runner}"] if runner else []), *listed]
 
 
