@@ -68,13 +68,10 @@ class Section:
 
     def views(self) -> list[Any]:
         """Returns the section, also as each other class has it that a value or key chooses."""
-        choosers = {what.partition("=")[0] for what in SETTINGS if "=" in what}
-        chosen = [f"{self.section}.{key}" for key in self.others]
-        for key in self.own_keys():
-            where, value = f"{self.section}.{key}", getattr(self, key)
-            if where in choosers:
-                chosen += [f"{where}={x}" for x in (value if isinstance(value, tuple) else [value])]
-        kinds = dict.fromkeys(SETTINGS.get(what, type(self)) for what in chosen)
+        values = {key: getattr(self, key) for key in self.own_keys()}
+        names = {key: x if isinstance(x, tuple) else (x,) for key, x in values.items()}
+        chosen = [*self.others, *(f"{key}={name}" for key in names for name in names[key])]
+        kinds = dict.fromkeys(SETTINGS.get(f"{self.section}.{x}", type(self)) for x in chosen)
         return [self, *(self.settings(kind) for kind in kinds if not isinstance(self, kind))]
 
     def check(self) -> None:
@@ -155,19 +152,19 @@ class Section:
 
     def __setattr__(self, key: str, value: Any) -> None:
         where, kind = f"{self.section}.{key}", typing.cast(Any, type(self))
-        if key not in self.__dataclass_fields__ and key not in self.known_keys():
-            known = did_you_mean(key, self.known_keys())
-            raise AttributeError(f"{self.section}: unknown key {key!r}{known}")
-        is_of_other = key == self.chooser and SETTINGS.get(f"{where}={value}", kind) is not kind
-        is_of_other |= key not in self.__dataclass_fields__ or "is_view" in vars(self)
-        if is_of_other:
+        is_own = key in self.__dataclass_fields__ and "is_view" not in vars(self)
+        if key == self.chooser:
+            is_own &= SETTINGS.get(f"{where}={value}", kind) is kind
+        if not is_own:
+            known = self.known_keys()
             raise AttributeError(
                 f"{where}: a value of another task or extension is set by "
                 f"config.set('{where}={value}')"
+                if key in known
+                else f"{self.section}: unknown key {key!r}{did_you_mean(key, known)}"
             )
-        if key != "others":
-            value = _decoded(value, _kinds(kind)[key][0], where)
-        object.__setattr__(self, key, value)
+        decoded = value if key == "others" else _decoded(value, _kinds(kind)[key][0], where)
+        object.__setattr__(self, key, decoded)
 
 
 def register_settings(

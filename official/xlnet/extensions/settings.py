@@ -158,8 +158,6 @@ class ContiguousConfig(ObjectiveConfig):
 
     def check_with(self, config: XLNetConfig) -> None:
         super().check_with(config)
-        if self.input_format not in _CONTIGUOUS:
-            return
         where = f"with objective.input_format={self.input_format}"
         require(self.kind == "denoising", "objective.kind", f"denoising {where}", self.kind)
         names = [stage.name for stage in self.stages()]
