@@ -92,6 +92,7 @@ def evaluate(
     max_lost: MaxLost = MAX_LOST,
     follow: bool = False,
     products: Annotated[str, OneOf(PRODUCTS)] | None = None,
+    by: Annotated[str, OneOf(("context",))] | None = None,
 ) -> dict[str, Any]:
     """Evaluates a model: held-out loss and perplexity, or task metrics.
 
@@ -113,6 +114,8 @@ def evaluate(
       follow: evaluate each new checkpoint of a run until the run has taken its last step, alongside
         training; output gets the metrics for TensorBoard.
       products: type of the operands of matrix products, see `matmul_precision`; default: float32.
+      by: context: also the loss of a pre-trained model by what each target sees, with a picture
+        in output; default: none.
 
     Returns:
       For a data set `loss`, `unigram_loss`, `perplexity` and `targets`; for a task its metrics.
@@ -134,9 +137,11 @@ def evaluate(
     with matmul_precision(products):
         if follow:
             return follow_run(
-                models, output, lambda one: _evaluate([one], data, split, mem_len, None, max_lost)
+                models,
+                output,
+                lambda one: _evaluate([one], data, split, mem_len, None, max_lost, by),
             )
-        return _evaluate(models, data, split, mem_len, output, max_lost)
+        return _evaluate(models, data, split, mem_len, output, max_lost, by)
 
 
 def _evaluate(
@@ -146,11 +151,13 @@ def _evaluate(
     mem_len: int | None,
     output: str | None,
     max_lost: float,
+    by: str | None,
 ) -> dict[str, Any]:
     if len(models) == 1 and isinstance(data, str):
         is_data_set = os.path.exists(os.path.join(data, MANIFEST_FILE))
         if is_data_set or not load_config(models[0]).task.name:
-            return evaluation.evaluate(models[0], data, split, mem_len)
+            return evaluation.evaluate(models[0], data, split, mem_len, by, output)
+    require(by is None, "by", "a data set of xlnet prepare with by=context", data)
     if output:
         _check_report(output, [*models, data if isinstance(data, str) else None])
     ensemble = Ensemble(models)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import os
+from typing import Any
 
 import numpy as np
 import tensorflow as tf
@@ -20,14 +21,20 @@ from official.xlnet.runtime.perplexity import LARGEST_EXPONENT, perplexity
 from official.xlnet.tokenization.special_tokens import VOCAB_FILE
 from official.xlnet.tokenization.tokenizer import WORD_START, Tokenizer
 from official.xlnet.tokenization.unspaced_scripts import begins_unspaced_word
+from official.xlnet.training.context_losses import context_losses, write_context_losses
 from official.xlnet.training.run_health import unigram_distribution
 
 _MOST_WINDOWS = 200_000  # Enough to estimate unigram frequencies of any corpus.
 
 
 def evaluate(
-    model_dir: str, data_dir: str, split: str = "heldout", mem_len: int | None = None
-) -> dict[str, float]:
+    model_dir: str,
+    data_dir: str,
+    split: str = "heldout",
+    mem_len: int | None = None,
+    by: str | None = None,
+    output: str | None = None,
+) -> dict[str, Any]:
     """Evaluates a pre-trained model on every window of a split.
 
     Each lane is read in order, so the recurrent memory carries over between windows.
@@ -39,6 +46,8 @@ def evaluate(
       split: `heldout` or `train`.
       mem_len: memory length M in tokens, which may be longer than in training. None: the
         `model.mem_len` of training.
+      by: `context` for the loss by context, see `context_losses`.
+      output: directory of a file and a picture of the loss by context; default: none.
 
     Returns:
       A dictionary with
@@ -48,6 +57,7 @@ def evaluate(
           training split (`unigram_distribution`).
         perplexity: exp(loss).
         targets: number of targets.
+        by_context: with `by`, the loss by context.
       and for a causal model, which predicts every token once, also
         words, characters: number of words (separated by spaces; in scripts without them, pieces
           that begin with a letter) and of characters in the targets, spaces between words included.
@@ -83,12 +93,16 @@ def evaluate(
         targets, nats, words, characters = _sum_over_targets(data, values_VK, config)
     require_data(bool(targets), f"{data_dir}, split {split}", "windows with targets", "no target")
     loss = float(losses["loss"])
-    metrics = {
+    metrics: dict[str, Any] = {
         **{name: float(x) for name, x in losses.items() if not math.isnan(float(x))},
         "unigram_loss": nats / targets,
         "perplexity": perplexity(loss),
-        "targets": int(targets),
+        "targets": round(targets),
     }
+    if by:
+        metrics["by_context"] = context_losses(model, data)
+        if output:
+            write_context_losses(output, metrics["by_context"])
     if config.objective.kind == "causal":
         metrics |= text_metrics(loss * targets, int(words), int(characters))
     return metrics
