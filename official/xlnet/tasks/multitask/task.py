@@ -11,6 +11,7 @@ from official.xlnet.errors import require_data
 from official.xlnet.tasks.batching import Unit
 from official.xlnet.tasks.labels import check_forms, check_hidden, in_order, target_of
 from official.xlnet.tasks.multitask import MultitaskConfig
+from official.xlnet.tasks.settings import AnswerModuleConfig
 from official.xlnet.tasks.task import Task, in_groups, register_task
 
 _JOINING = 2  # Random stream of the examples that form a unit; rankings use [seed, 1, epoch].
@@ -77,8 +78,9 @@ class MultiTask(Task):
                 *targets.values(), strict=True
             )
         module = config.task.answer_module
+        parts = [config.task.part(name) for name in config.task.subtasks]
         require_data(
-            any(config.task.part(name).answer_module == module for name in config.task.subtasks),
+            any(part.settings(AnswerModuleConfig).answer_module == module for part in parts),
             "multitask data",
             f"a data set with two text columns and classes, which task.answer_module={module} "
             "compares",
