@@ -56,6 +56,7 @@ if TYPE_CHECKING:
     from official.xlnet.modeling.layers.relative_segment import RelativeSegmentEncoding
     from official.xlnet.modeling.layers.two_stream_mask import TwoStreamAttentionMask
     from official.xlnet.modeling.layers.xlnet_block import XLNetBlock
+    from official.xlnet.modeling.models.lora import add_lora, merge_lora
     from official.xlnet.modeling.models.xlnet_classifier import XLNetClassifier
     from official.xlnet.modeling.models.xlnet_pretrainer import XLNetPretrainer
     from official.xlnet.modeling.models.xlnet_task_model import XLNetTaskModel

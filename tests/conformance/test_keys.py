@@ -364,6 +364,7 @@ EFFECTS = [
         task.patience=1
         """,
     ),
+    ("finetuned", _TASK, _TEXTS, "training.lora_rank=2"),
     ("predicted", _TASK, "", "task.label_type=int"),
     ("variables", _TASK, "task.name=classification task.labels=[a,b]", "task.scope=mnli"),
 ]

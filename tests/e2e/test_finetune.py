@@ -180,3 +180,42 @@ def test_what_is_left_out_and_cut_is_counted(world, tmp_path, capfd):
     command("predict", model=output, input=train, output=tmp_path / "p", status=2)
     assert "line 5: expected 2 columns (label, text), got 3" in capfd.readouterr().err
     assert not (tmp_path / "p").exists()
+
+
+@pytest.mark.slow
+def test_adapters_are_trained_resumed_and_added_to_the_weights(
+    world, interrupts, tmp_path, monkeypatch
+):
+    """Predictions, of an export too, are those of training; all other weights stay."""
+    dev, output = world.files("classification")["dev"], tmp_path / "model"
+    flags = [*world.finetune_flags("classification"), "--set=lora_rank=3"]
+    interrupt(monkeypatch, {33: None, 47: signal.SIGTERM})
+    for status in (cli.EXIT_INTERRUPTED, PreemptedError.exit_status):
+        command("finetune", *flags, output=output, status=status)
+    metrics, whole = (command("finetune", *flags, output=x) for x in (output, tmp_path / "whole"))
+    np.testing.assert_allclose(losses_of(output), losses_of(tmp_path / "whole"), atol=1e-5)
+    assert metrics["accuracy"] == whole["accuracy"] > 0.7
+    again = command("evaluate", model=output, data=dev, output=tmp_path / "again")
+    assert again["accuracy"] == metrics["accuracy"]
+    assert again["loss"] == pytest.approx(metrics["loss"], abs=1e-4)
+
+    state = {name for name, _ in tf.train.list_variables(str(output / "run"))}
+    ours, theirs = (
+        dict(tf.train.list_variables(str(path)))
+        for path in (output, world.task("classification").model)
+    )
+    assert ours == theirs and any("/lora/" in name for name in state)
+    before, after = load_encoder(str(world.pretrained)), load_encoder(str(output))
+    changed = {
+        x.name.rpartition("/")[2]
+        for x, y in zip(before.variables, after.variables, strict=True)
+        if not np.array_equal(x, y)
+    }
+    attention = {f"{name}_kernel:0" for name in ("query", "key", "value", "output")}
+    assert changed == attention | {"inner_kernel:0", "outer_kernel:0"}
+    command("export", model=output, output=tmp_path / "export")
+    served = tf.saved_model.load(str(tmp_path / "export/1")).signatures["serving_default"]
+    rows = pd.read_csv(dev, sep="\t")
+    [column] = [name for name in rows if name != "label"]
+    labels = served(**{column: tf.constant(rows[column])})["label"].numpy().astype(str)
+    assert np.mean(labels == rows.label.astype(str)) == pytest.approx(metrics["accuracy"])

@@ -166,6 +166,10 @@ def test_a_run_evaluates_and_logs_itself(world, evaluated):
         (["--set=num_layers=3"], "model.num_layers: expected 1, as in the model in"),
         (["--set=training.seed=4"], "training.seed: expected 0, as in the model in"),
         (["--set=training.freeze_layers=1"], "training.freeze_layers: expected 0, as in the model"),
+        (
+            ["--set=training.lora_rank=1"],
+            "training.lora_rank: expected 0, as adapters are for fine",
+        ),
         (["--strategy=tpu"], "strategy: tpu cannot be used here"),
         (["--cpu_devices=2"], "cpu_devices: TensorFlow is already initialized"),
         (["--model_dir=/sys/model"], "/sys/model"),

@@ -7,9 +7,10 @@ the attributes `model` (with `encoder`, heads and memory) and, if training can b
 
 from __future__ import annotations
 
+import contextlib
 import copy
 import os
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import tensorflow as tf
@@ -195,8 +196,23 @@ def save_pretrained(
         parts["head"] = sigmoid_head(model)
     create_model_dir(model_dir, config, tokenizer.model_file)
     checkpoint = tf.train.Checkpoint(model=tf.train.Checkpoint(**parts))
-    with plain_folder(model_dir) as folder:
+    with plain_folder(model_dir) as folder, merged_weights(model):
         tf.train.CheckpointManager(checkpoint, folder, max_to_keep=1, checkpoint_name="ckpt").save()
+
+
+@contextlib.contextmanager
+def merged_weights(model: Any) -> Iterator[None]:
+    """Context manager: the weights of a model as a model directory has them, without adapters."""
+    encoder = getattr(model, "encoder", model)
+    if encoder.lora is None:
+        yield
+        return
+    lora = encoder.without_lora()
+    try:
+        with lora.merged():
+            yield
+    finally:
+        encoder.lora = lora
 
 
 def restore(model_dir: str, **parts: tf.Module) -> None:

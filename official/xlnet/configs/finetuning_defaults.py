@@ -5,7 +5,8 @@ They apply where neither the recipe nor a flag gives a value:
 * Learning rate: 3e-5 · (118 M / P)^0.95 for an encoder of P parameters, at most 3e-3, with one
   significant digit. This is 3e-5 for XLNet-Base and 1e-5 for XLNet-Large, for which table 8 of
   the paper has 1e-5 to 3e-5, and 3e-3 for `configs/tiny.yaml`, the best of a sweep there
-  (`docs/learning.md`). The exponent joins these three points.
+  (`docs/learning.md`). The exponent joins these three points. With `training.lora_rank`, ten times
+  as much, at most 3e-3.
 * Epochs: as many as present 16,000 examples, from 3 to 40. Small data sets need many epochs until
   a new head is trained; more than 5,000 examples are read three times, as in the paper's recipes.
 * Batch size: 32, and 16 with fewer than 1,000 examples, for enough updates.
@@ -44,17 +45,18 @@ _CHOSEN = {
 }
 
 
-def default_learning_rate(num_parameters: int) -> float:
+def default_learning_rate(num_parameters: int, with_lora: bool = False) -> float:
     """Returns the learning rate for an encoder of a size, with one significant digit.
 
     Args:
       num_parameters: number of parameters of the encoder.
+      with_lora: whether adapters are trained, by ten times the rate.
 
     Example:
       >>> default_learning_rate(117_000_000), default_learning_rate(2_100_000)
       (3e-05, 0.001)
     """
-    rate = _BASE_RATE * (_BASE_PARAMETERS / num_parameters) ** _EXPONENT
+    rate = _BASE_RATE * (_BASE_PARAMETERS / num_parameters) ** _EXPONENT * 10**with_lora
     return float(f"{min(rate, _MAX_RATE):.1g}")
 
 
@@ -122,7 +124,9 @@ def complete_settings(
     """
     training, num_examples = config.training, max(num_examples, 1)
     if "learning_rate" not in given:
-        training.learning_rate = default_learning_rate(config.model.num_parameters)
+        training.learning_rate = default_learning_rate(
+            config.model.num_parameters, training.lora_rank > 0
+        )
     if "batch_size" not in given:
         shares = num_replicas * training.num_slices
         training.batch_size = default_batch_size(num_examples, shares)

@@ -55,6 +55,8 @@ class TrainingConfig(Section):
       freeze_layers: number of lowest layers that are frozen.
       freeze_network: whether the whole encoder is frozen, as with `task.freeze_encoder`, and only
         the head is trained, or what an objective has besides; without dropout in the encoder.
+      lora_rank: rank of the low-rank adapters (LoRA) that fine-tuning trains with the head in the
+        place of all weights, and adds to the weights in the end; 0 for none.
       accumulate_steps: gradient accumulation steps: the batch is split into this many
         micro-batches, which are computed in sequence before one update.
       parallel_slices: number of micro-batches computed in parallel, each on its own CPU cores;
@@ -110,6 +112,7 @@ class TrainingConfig(Section):
     freeze_embeddings: bool = False
     freeze_layers: Annotated[int, Range(0, 1000)] = 0
     freeze_network: bool = False
+    lora_rank: Annotated[int, COUNT_OR_NONE] = 0
     accumulate_steps: Annotated[int, COUNT] = 1
     parallel_slices: Annotated[int, COUNT_OR_NONE] = 1
     release_memory: bool = False

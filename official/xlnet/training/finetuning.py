@@ -26,6 +26,7 @@ from official.xlnet.files.json_files import read_json, write_json
 from official.xlnet.files.locks import only_writer
 from official.xlnet.files.schema import conform
 from official.xlnet.inference.task_prediction import evaluate_examples, require_labels, unit_lengths
+from official.xlnet.modeling.models.lora import merge_lora
 from official.xlnet.runtime.agreement import lost_workers, require_agreement
 from official.xlnet.tasks.batching import TrainingBatches
 from official.xlnet.tasks.data_report import DATA_FILE, data_report
@@ -104,6 +105,8 @@ def run_finetuning(
     with only_writer(output, loop.is_chief), lost_workers(start.strategy):
         loop.train(inputs, start.init_from)
         model = loop.state.model
+        if config.training.lora_rank:
+            merge_lora(model)
         require_agreement(start.strategy, lambda: {"best checkpoint": newest_checkpoint(output)})
         model_directory.restore(output, encoder=model.encoder, head=model.head)
         predictions, _ = evaluate_examples(model, task, dev)

@@ -17,6 +17,7 @@ from official.xlnet.configs.finetuning_defaults import describe_settings
 from official.xlnet.data.examples import Example
 from official.xlnet.errors import require_config
 from official.xlnet.inference.task_prediction import evaluate_examples
+from official.xlnet.modeling.models.lora import add_lora
 from official.xlnet.modeling.models.xlnet_task_model import XLNetTaskModel
 from official.xlnet.runtime.progress import interval_passed
 from official.xlnet.tasks.batching import TrainingBatches
@@ -114,6 +115,8 @@ class FineTuningLoop(Loop):
             for loss, _ in model.auxiliary_losses:
                 parts |= loss.pretrained()
             model_directory.restore(init_from, **parts)
+        if self.config.training.lora_rank:
+            add_lora(model, self.config.training.lora_rank)
         return model
 
     def batches(self, saved: SavedState | None) -> tf.data.Dataset:
@@ -154,8 +157,9 @@ class FineTuningLoop(Loop):
         is_better = comparable(metric, metrics[metric]) > comparable(metric, state.best)
         if state.best is None or is_better:  # Without a defined one, the newest is the best.
             state.best, state.best_step, state.worse = metrics[metric], self.step, 0
-            self._best.save(self.step)
-            self._best.wait()  # Complete before the state of the run names it as the best.
+            with model_directory.merged_weights(self.state.model):
+                self._best.save(self.step)
+                self._best.wait()  # Complete before the state of the run names it as the best.
         else:
             state.worse += 1
         patience = self.config.task.patience

@@ -12,6 +12,7 @@ import tensorflow as tf
 from official.xlnet.checkpoints.any_format import load_config, weights_checksum
 from official.xlnet.configs.choices import CLUSTER_TIMEOUT, STRATEGIES
 from official.xlnet.configs.experiment import XLNetConfig, recipe_path
+from official.xlnet.configs.validation import require
 from official.xlnet.data.pretraining_dataset import Records, reading_errors
 from official.xlnet.errors import DataError
 from official.xlnet.files.arguments import COMMAS, Path, RunDirectory, weighted
@@ -91,6 +92,8 @@ def pretrain(
         config = load_config(recipe_path(config), set)
     else:
         config = config.changed(set)
+    rank = config.training.lora_rank
+    require(not rank, "training.lora_rank", "0, as adapters are for fine-tuning", rank)
     distribution = prepare_devices(config.training, strategy, cpu_devices, cluster_timeout)
     several = [data] if isinstance(data, str) else data
     paths, shares = zip(*map(weighted, several), strict=True)

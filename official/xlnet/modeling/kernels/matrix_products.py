@@ -7,11 +7,12 @@ takes the same CPU time (`python -m benchmarks.training.forms`).
 
 from __future__ import annotations
 
+from typing import Protocol, runtime_checkable
+
 import tensorflow as tf
 
 from official.xlnet.modeling.kernels.device_forms import has_accelerator
 from official.xlnet.modeling.kernels.product_type import multiply
-from official.xlnet.modeling.kernels.stored_matrix import StoredMatrix
 from official.xlnet.modeling.ops.shapes import sizes
 
 # A CPU's cache keeps rows that are a multiple of 4 kB apart in the same few places, and products
@@ -20,28 +21,38 @@ from official.xlnet.modeling.ops.shapes import sizes
 _PAGE_BYTES, _LINE_BYTES = 4096, 64
 
 
-def product(x_BXI: tf.Tensor, kernel_IO: tf.Tensor | StoredMatrix) -> tf.Tensor:
+@runtime_checkable
+class Multiplier(Protocol):
+    """A matrix [I, O], or a kernel of heads, with a product of its own."""
+
+    shape: tf.TensorShape
+
+    def multiply(self, x: tf.Tensor, transpose: bool = False) -> tf.Tensor:
+        """X · W [..., O]; with `transpose`, x · Wᵀ for x [..., O]."""
+
+
+def product(x_BXI: tf.Tensor, kernel_IO: tf.Tensor | Multiplier) -> tf.Tensor:
     """einsum("bxi,io->bxo")."""
-    if isinstance(kernel_IO, StoredMatrix):
+    if isinstance(kernel_IO, Multiplier):
         return kernel_IO.multiply(x_BXI)
     return multiply(x_BXI, kernel_IO, tf.tensordot, axes=1)
 
 
-def to_heads(x_BXD: tf.Tensor, kernel_DNH: tf.Tensor | StoredMatrix) -> tf.Tensor:
+def to_heads(x_BXD: tf.Tensor, kernel_DNH: tf.Tensor | Multiplier) -> tf.Tensor:
     """einsum("bxd,dnh->bnxh")."""
     d_model, heads, d_head = kernel_DNH.shape
-    if not isinstance(kernel_DNH, StoredMatrix):
+    if not isinstance(kernel_DNH, Multiplier):
         kernel_DNH = tf.reshape(kernel_DNH, [d_model, heads * d_head])
     projected = product(x_BXD, kernel_DNH)
     projected_BXNH = tf.reshape(projected, [-1, sizes(x_BXD)[1], heads, d_head])
     return tf.transpose(projected_BXNH, [0, 2, 1, 3])
 
 
-def from_heads(x_BNXH: tf.Tensor, kernel_DNH: tf.Tensor | StoredMatrix) -> tf.Tensor:
+def from_heads(x_BNXH: tf.Tensor, kernel_DNH: tf.Tensor | Multiplier) -> tf.Tensor:
     """einsum("bnxh,dnh->bxd")."""
     d_model, heads, d_head = kernel_DNH.shape
     merged = tf.reshape(tf.transpose(x_BNXH, [0, 2, 1, 3]), [-1, heads * d_head])
-    if isinstance(kernel_DNH, StoredMatrix):
+    if isinstance(kernel_DNH, Multiplier):
         projected = kernel_DNH.multiply(merged, transpose=True)
     else:
         kernel = tf.reshape(kernel_DNH, [d_model, heads * d_head])

@@ -7,6 +7,7 @@ import tensorflow as tf
 from official.xlnet.modeling.kernels.matrix_products import inner_width, product
 from official.xlnet.modeling.kernels.stateless_dropout import dropout, dropout_seed_of_call
 from official.xlnet.modeling.kernels.xla_kernels import fused
+from official.xlnet.modeling.layers.lora import AdaptedKernel
 from official.xlnet.modeling.ops.initializers import normal
 from official.xlnet.modeling.ops.keras import ConfiguredLayer, keras
 
@@ -84,7 +85,7 @@ class FeedForward(ConfiguredLayer):
         extra = inner_width(self.d_inner, hidden_states.dtype) - self.d_inner if training else 0
         if extra:  # Zeros, whose activations and gradients are zeros too.
             paddings = [[0, 0], [0, extra]], [[0, extra], [0, 0]]
-            kernels = [tf.pad(*pair) for pair in zip(kernels, paddings, strict=True)]
+            kernels = [_padded(*pair) for pair in zip(kernels, paddings, strict=True)]
             bias_F = tf.pad(bias_F, [[0, extra]])
         inner_BXF = tf.nn.bias_add(product(hidden_states, kernels[0]), bias_F)
         if training:
@@ -92,6 +93,12 @@ class FeedForward(ConfiguredLayer):
         else:
             inner_BXF = ACTIVATIONS[self.activation](inner_BXF)
         return tf.nn.bias_add(product(inner_BXF, kernels[1]), self.outer_bias)
+
+
+def _padded(kernel, paddings: list[list[int]]):
+    return (
+        kernel.padded(paddings) if isinstance(kernel, AdaptedKernel) else tf.pad(kernel, paddings)
+    )
 
 
 def _activate(activation: str, rate: float, x_BXF, seed):

@@ -14,6 +14,7 @@ from official.xlnet.modeling.kernels.attention import (
 )
 from official.xlnet.modeling.kernels.factored_position import FactoredSinusoids
 from official.xlnet.modeling.kernels.key_value_cache import KeyValueCache
+from official.xlnet.modeling.kernels.matrix_products import Multiplier
 from official.xlnet.modeling.kernels.stateless_dropout import dropout_seed_of_call
 from official.xlnet.modeling.layers import relative_position
 from official.xlnet.modeling.layers.attention import attention
@@ -214,4 +215,6 @@ class TwoStreamRelativeAttention(GuardedLayer):
             biases.segment,
             self.segment_embedding,
         )
-        return AttentionWeights(*(tf.cast(weight, self.compute_dtype) for weight in weights))
+        return AttentionWeights(
+            *(x if isinstance(x, Multiplier) else tf.cast(x, self.compute_dtype) for x in weights)
+        )

@@ -10,6 +10,7 @@ import tensorflow as tf
 from official.xlnet.errors import require_config
 from official.xlnet.modeling.kernels.stateless_dropout import fold_in
 from official.xlnet.modeling.models.checked_fit import CheckedFit
+from official.xlnet.modeling.models.lora import add_lora
 from official.xlnet.modeling.ops.keras import keras
 
 
@@ -44,19 +45,21 @@ class TrainableModel(CheckedFit):
 
     Args:
       precision: precision policy, unless `dtype` is given; with `float32`, Keras' global policy.
+      lora_rank: rank of adapters; 0 for none. See `add_lora`.
       **kwargs: arguments of `keras.Model`.
 
     Attributes:
       config: the configuration, which a saved model keeps.
     """
 
-    def __init__(self, precision: str, **kwargs):
+    def __init__(self, precision: str, lora_rank: int = 0, **kwargs):
         if precision != "float32":
             kwargs.setdefault("dtype", precision)
         super().__init__(**kwargs)
         # Metrics cover all replicas already; Keras would add them up for each worker.
         self.distribute_reduction_method = "first"
         self.loss_metric = Mean("loss")
+        self._lora_rank = lora_rank
         # In a plain object, so no part of the model's state, which older checkpoints lack.
         self._uncounted = types.SimpleNamespace(targets=NumTargets("targets"))
 
@@ -73,6 +76,8 @@ class TrainableModel(CheckedFit):
             encoder.word_embedding.trainable = False
         for block in encoder.blocks[: training.freeze_layers]:
             block.trainable = False
+        if self._lora_rank:
+            add_lora(self, self._lora_rank)
 
     def compile(
         self,
@@ -152,4 +157,5 @@ class TrainableModel(CheckedFit):
             "name": self.name,
             "dtype": self.dtype_policy.name,
             "config": self.config.as_dict(),
+            "lora_rank": self.encoder.lora_rank,
         }

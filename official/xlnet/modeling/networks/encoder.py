@@ -10,6 +10,7 @@ import tensorflow as tf
 from official.xlnet.configs.experiment import XLNetConfig
 from official.xlnet.configs.registry import NETWORKS
 from official.xlnet.modeling.layers.lm_head import LMHead
+from official.xlnet.modeling.layers.lora import Lora
 from official.xlnet.modeling.ops.keras import keras
 from official.xlnet.modeling.ops.shapes import sizes
 
@@ -34,7 +35,11 @@ class Encoder(keras.layers.Layer):
         Default: `config.data.reuse_len`.
       mem_len: number of columns of the memory, M; 0 for no memory. Default:
         `config.model.mem_len`.
+      lora_rank: rank of adapters, which are made with the other weights; 0 for none.
       **kwargs: arguments of a Keras layer.
+
+    Attributes:
+      lora: the adapters; None without any. See `add_lora`.
 
     Raises:
       ConfigError: a value of `model` is out of range, or the size of the vocabulary is missing.
@@ -47,6 +52,7 @@ class Encoder(keras.layers.Layer):
         config: Experiment,
         reuse_len: int | None = None,
         mem_len: int | None = None,
+        lora_rank: int = 0,
         **kwargs,
     ):
         config = XLNetConfig.of(config)
@@ -58,6 +64,34 @@ class Encoder(keras.layers.Layer):
         self.config, self.model = config, model
         self.reuse_len = config.data.reuse_len if reuse_len is None else reuse_len
         self.mem_len = model.mem_len if mem_len is None else mem_len
+        self.lora: Lora | None = None
+        self._lora_rank = lora_rank
+
+    def build(self, input_shape=None):
+        super().build(input_shape)
+        if self._lora_rank:
+            self.add_lora(self._lora_rank)
+
+    def add_lora(self, rank: int) -> None:
+        """Adds adapters to the blocks, and freezes all other weights."""
+        self.lora = Lora(self.blocks, rank, dtype=self.dtype_policy)
+        self.lora.freeze(self._flatten_layers(recursive=False, include_self=False))
+
+    def without_lora(self) -> Lora | None:
+        """Takes the adapters out of the parts that Keras and checkpoints save; returns them."""
+        lora, self.lora = self.lora, None
+        self._delete_tracking("lora")
+        return lora
+
+    @property
+    def lora_rank(self) -> int:
+        """Rank of the adapters; 0 without any."""
+        return self.lora.rank if self.lora else 0
+
+    @property
+    def trainable_weights(self) -> list[tf.Variable]:
+        """All that is not frozen; with adapters, these alone."""
+        return self.lora.trainable_weights if self.lora else super().trainable_weights
 
     def __repr__(self) -> str:
         model = self.model
@@ -88,6 +122,7 @@ class Encoder(keras.layers.Layer):
             "config": self.config.as_dict(),
             "reuse_len": self.reuse_len,
             "mem_len": self.mem_len,
+            "lora_rank": self.lora_rank,
         }
 
 

@@ -1,0 +1,241 @@
+"""Adapters: equal to the full product, trained, saved and loaded alone, and merged."""
+
+import os
+
+import numpy as np
+import pytest
+import tensorflow as tf
+import tf_keras
+
+from official import xlnet
+from official.xlnet.errors import ConfigError
+from official.xlnet.modeling.kernels.device_forms import built_for
+from official.xlnet.modeling.kernels.matrix_products import from_heads, product, to_heads
+from official.xlnet.modeling.layers.lora import AdaptedKernel
+from official.xlnet.modeling.models.xlnet_classifier import XLNetClassifier
+from official.xlnet.modeling.models.xlnet_task_model import XLNetTaskModel
+from official.xlnet.training.optimization import layer_of
+from tests.helpers.compare import assert_all_close, assert_all_differ, assert_all_equal, values
+from tests.helpers.compiled import make_model
+from tests.helpers.corpora import vocabulary_dir
+from tests.helpers.tiny import (
+    LAYERS,
+    MEMORY,
+    VOCAB,
+    random_inputs,
+    random_windows,
+    randomize,
+    tiny_config,
+    tiny_encoder,
+)
+
+RANK = 3
+LOSS = tf_keras.losses.SparseCategoricalCrossentropy(from_logits=True)
+IDS = np.random.default_rng(0).integers(9, VOCAB, (4, 11)).astype(np.int32)
+LABELS = np.array([1, 0, 1, 1])
+BERT = {"network": "bert", "mem_len": 0, "kind": "denoising", "bidirectional": "false"}
+
+
+@pytest.mark.parametrize(
+    ("multiply", "equation", "shapes"),
+    [
+        (product, "bxi,io->bxo", ([2, 5, 7], [7, 11])),
+        (to_heads, "bxd,dnh->bnxh", ([2, 5, 7], [7, 3, 11])),
+        (from_heads, "bnxh,dnh->bxd", ([2, 3, 5, 11], [7, 3, 11])),
+    ],
+    ids=["product", "to_heads", "from_heads"],
+)
+def test_products_and_gradients_are_those_of_the_full_kernel(multiply, equation, shapes):
+    rng = np.random.default_rng(0)
+    x, kernel = map(rng.standard_normal, shapes)
+    num_columns = kernel[0].size
+    left, right = rng.standard_normal([7, RANK]), rng.standard_normal([RANK, num_columns])
+    x, kernel, left, right = map(tf.constant, (x, kernel, left, right))
+    adapted, results = AdaptedKernel(kernel, left, right), []
+    for forward in (
+        lambda: multiply(x, adapted),
+        lambda: tf.einsum(equation, x, adapted),
+        lambda: tf.einsum(equation, x, kernel + 2 * tf.reshape(left @ right, kernel.shape)),
+    ):
+        with tf.GradientTape() as tape:
+            tape.watch([x, left, right])
+            y = forward()
+            loss = tf.reduce_sum(y**2)
+        results.append([y, *tape.gradient(loss, [x, left, right])])
+    for found in results[:2]:
+        assert_all_close(found, results[2], rtol=1e-11)
+
+
+@pytest.mark.parametrize(
+    "case", ["static", "dynamic", "TPU", "recompute", "scores", "shared", "training"]
+)
+def test_a_network_is_the_one_with_full_kernels(case):
+    changes = {"recompute": {"recompute": "block"}, "shared": {"depth": "shared"}}.get(case, {})
+    encoder, full = tiny_encoder(**changes), tiny_encoder(**changes)
+    inputs, wanted = random_inputs(1, memory=MEMORY, padding=True, directions=True), {}
+    randomize(xlnet.add_lora(encoder, RANK).variables, 5)
+    for block, target in dict(zip(encoder.blocks, full.blocks, strict=True)).items():
+        for part, names in (
+            ("attention", ["query_kernel", "key_kernel", "value_kernel", "output_kernel"]),
+            ("feed_forward", ["inner_kernel", "outer_kernel"]),
+        ):
+            for name in names:
+                adapted, kernel = getattr(getattr(block, part), name), getattr(target, part)
+                change = np.einsum("ir,ro->io", adapted.left, adapted.right)
+                kernel = getattr(kernel, name)
+                kernel.assign_add(2 * change.reshape(kernel.shape))
+    found, wanted = [], []
+    for network, outputs in ((encoder, found), (full, wanted)):
+        if case == "dynamic":
+            ids = tf.TensorSpec([None, None], tf.int32)
+            outputs += tf.function(network, input_signature=[ids])(inputs["token_ids"]).values()
+        elif case == "TPU":
+            with built_for("TPU"):
+                outputs += network(inputs).values()
+        else:
+            how = {"return_attention_scores": case == "scores", "training": case == "training"}
+            outputs += network(inputs, **how).values()
+    assert_all_close(found, wanted, rtol=1e-6, atol=6e-6)
+
+
+def pretrainer(**changes):
+    model = make_model(**changes)
+    return model, lambda: model.train_step(random_windows(1, batch=4))
+
+
+def classifier(**changes):
+    model = XLNetClassifier(tiny_encoder(mem_len=0, dropout=0.1), 2)
+    return model, lambda: model.train_on_batch(IDS, LABELS)
+
+
+def task_model(**changes):
+    config = tiny_config(name="classification", labels="[a, b]", mem_len=0, **changes)
+    model = XLNetTaskModel(config)
+    return model, lambda: model.train_step({"token_ids": IDS, "label": LABELS})
+
+
+def compiled(model, rate=0.1):
+    is_ours = isinstance(model, xlnet.XLNetPretrainer | XLNetTaskModel)
+    model.compile(tf_keras.optimizers.SGD(rate), **({} if is_ours else {"loss": LOSS}))
+    model.run_eagerly = True
+
+
+@pytest.mark.parametrize(
+    ("make", "changes"),
+    [
+        (pretrainer, {}),
+        (pretrainer, BERT),
+        (task_model, {}),
+        (task_model, {"precision": "mixed_bfloat16"}),
+        (classifier, {}),
+    ],
+    ids=["pretrainer", "bert", "task", "bfloat16", "classifier"],
+)
+def test_adapters_and_the_head_are_trained_alone_until_they_are_merged(make, changes):
+    model, step = make(**changes)
+    encoder, trained = model.encoder, {*map(id, model.trainable_variables)}
+    adapters, head = xlnet.add_lora(model, RANK), getattr(model, "head", None)
+    kernels = [x for x in encoder.blocks[0].variables if "kernel" in x.name]
+    kernels = [x for x in kernels if "position" not in x.name]
+    assert len(adapters.trainable_variables) == 2 * 6 * LAYERS and len(kernels) == 6
+    factors = {layer_of(variable.name, LAYERS) for variable in adapters.variables}
+    assert factors == {1, 2}
+    wanted = [*adapters.trainable_variables, *(head.trainable_variables if head else [])]
+    assert {*map(id, model.trainable_variables)} == {*map(id, wanted)}
+    randomize(adapters.variables, 3, scale=0.1)
+    others = [x for x in encoder.variables + getattr(model, "lm_head", encoder).variables]
+    others = [x for x in others if id(x) not in {*map(id, wanted)}]
+    assert len(others) > len(kernels)
+    compiled(model)
+    before, kept = values(wanted), values(others)
+    step()
+    assert_all_differ(before, values(wanted))
+    assert_all_equal(values(others), kept)
+    content = encoder(IDS)["content"]
+    xlnet.merge_lora(model)
+    tolerance = 0.05 if "precision" in changes else 1e-5
+    np.testing.assert_allclose(encoder(IDS)["content"], content, atol=tolerance)
+    assert {*map(id, model.trainable_variables)} == trained
+    with pytest.raises(RuntimeError, match="must compile your model"):
+        model.train_on_batch({"token_ids": IDS})
+    compiled(model)
+    step()
+    assert_all_differ(kept[1:2], values(others)[1:2])
+
+
+def test_adapters_of_trainable_blocks_and_wrong_calls():
+    encoder, frozen = tiny_encoder(), tiny_encoder()
+    encoder.blocks[0].trainable = frozen.trainable = False
+    assert [x.name for x in xlnet.add_lora(encoder).submodules] == ["layer_1"]
+    for call, message in (
+        (lambda: xlnet.add_lora(encoder), "model: expected a model without adapters"),
+        (lambda: xlnet.merge_lora(tiny_encoder()), "model: expected a model with adapters"),
+        (lambda: xlnet.add_lora(tiny_encoder(), 0), "rank: expected at least 1"),
+        (lambda: xlnet.add_lora(frozen), "blocks: expected trainable ones"),
+    ):
+        with pytest.raises(ConfigError, match=message):
+            call()
+    xlnet.merge_lora(encoder)
+    assert [block.trainable for block in encoder.blocks] == [False, True]
+
+
+def test_every_form_of_saving(tmp_path):
+    model, step = classifier()
+    adapters = xlnet.add_lora(model, RANK)
+    randomize(adapters.variables, 3)
+    compiled(model)
+    step()
+    wanted = model(IDS)
+    model.save(tmp_path / "model.keras")
+    model.save_weights(tmp_path / "weights")
+    model.save_weights(tmp_path / "weights.h5")
+    tf.train.Checkpoint(lora=adapters, head=model.head).write(str(tmp_path / "alone"))
+    sizes = [
+        os.path.getsize(tmp_path / f"{name}.data-00000-of-00001") for name in ("alone", "weights")
+    ]
+    assert sizes[0] < sizes[1] / 2
+    loaded = [tf_keras.models.load_model(tmp_path / "model.keras")]
+    for name in ("weights", "weights.h5"):
+        again, _ = classifier()
+        xlnet.add_lora(again, RANK)
+        again.load_weights(tmp_path / name)
+        loaded.append(again)
+    again, _ = classifier()
+    [lora, head] = xlnet.add_lora(again, RANK), again.head
+    state = tf.train.Checkpoint(lora=lora, head=head)
+    state.read(str(tmp_path / "alone")).assert_consumed()
+    for same in (*loaded, again):
+        np.testing.assert_allclose(same(IDS), wanted, atol=1e-5)
+        assert same.encoder.lora_rank == RANK
+    pretrained, _ = pretrainer()
+    randomize(xlnet.add_lora(pretrained, RANK).variables, 3)
+    pretrained.save(tmp_path / "pretrained.keras")
+    again = tf_keras.models.load_model(tmp_path / "pretrained.keras")
+    np.testing.assert_allclose(again(IDS)["content"], pretrained(IDS)["content"], atol=1e-5)
+
+
+@pytest.mark.parametrize("is_merged", [False, True])
+def test_a_model_directory_has_no_adapters(is_merged, tmp_path):
+    vocabulary = os.path.join(vocabulary_dir(), "spiece.model")
+    encoder = tiny_encoder(vocab_size=211)
+    adapters = xlnet.add_lora(encoder, RANK)
+    randomize(adapters.variables, 3)
+    content, kernels = encoder(IDS)["content"], values(encoder.blocks[0].variables)
+    if is_merged:
+        xlnet.merge_lora(encoder)
+    xlnet.save_pretrained(encoder, tmp_path / "model", vocabulary)
+    assert not any("lora" in name for name, _ in tf.train.list_variables(str(tmp_path / "model")))
+    loaded = xlnet.load_encoder(tmp_path / "model")
+    for network in (encoder, loaded):
+        np.testing.assert_allclose(network(IDS)["content"], content, atol=1e-5)
+    assert loaded.lora is None
+    if not is_merged:
+        assert encoder.lora is adapters
+        assert_all_equal(values(encoder.blocks[0].variables), kernels)
+        names = [
+            name
+            for name, _ in tf.train.list_variables(
+                tf.train.Checkpoint(encoder=encoder).write(str(tmp_path / "state"))
+            )
+        ]
+        assert any("lora" in name for name in names)
