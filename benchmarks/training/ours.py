@@ -11,6 +11,7 @@ from benchmarks.harness.worker import Work
 from benchmarks.harness.workload import Shape, config_of, tokens_and_segments, windows
 from official.xlnet.configs.task import TaskConfig
 from official.xlnet.inference.network.inference_encoder import InferenceEncoder
+from official.xlnet.modeling.models.lora import add_lora
 from official.xlnet.modeling.models.xlnet_pretrainer import XLNetPretrainer
 from official.xlnet.modeling.models.xlnet_task_model import XLNetTaskModel
 from official.xlnet.modeling.networks.xlnet_encoder import XLNetEncoder
@@ -71,6 +72,8 @@ def finetuner(
         name=names[kind], labels=("no", "yes"), max_length=shape.seq_len, num_buckets=1
     )
     model = XLNetTaskModel(config)
+    if config.training.lora_rank:
+        add_lora(model, config.training.lora_rank)
     optimizer = create_optimizer(config.training, shape.num_layers)
     optimizer.build(model.trainable_variables)
     model.compile(optimizer, jit_compile=config.training.jit_compile)
