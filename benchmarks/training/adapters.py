@@ -20,7 +20,7 @@ from benchmarks.harness.command_line import flag, parse
 from benchmarks.harness.workload import BASE3
 
 
-def _measured(rank: int, rounds: int, sizes: dict[str, int]) -> dict[str, Any]:
+def _measured(rank: int, rounds: int, sizes: dict[str, Any]) -> dict[str, Any]:
     from benchmarks.training import ours
 
     shape = dataclasses.replace(BASE3, **sizes, mem_len=0, reuse_len=0, num_predict=1)
