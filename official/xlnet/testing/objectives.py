@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -39,6 +39,7 @@ _FORMS = {
 }
 # Inputs that hide tokens.
 _ATTENTION = "order", "perm_mask", "is_padding", "target_positions"
+_RATE = 0.1
 _ROUNDING = 1e-5  # Largest error of logits and hidden states.
 
 
@@ -66,7 +67,22 @@ def check_objective(kind: str, overrides: Sequence[str] = ()) -> None:
     """
     config = XLNetConfig.from_dict(TINY).changed([f"objective.kind={kind}", *overrides])
     _check_dependencies(config)
-    model, loss, gradients = _step(config)
+    model = check_steps(config, XLNetPretrainer, [_windows(config, 2)])
+    _check_restored(config, model)
+
+
+def check_steps(config: XLNetConfig, create: Callable, batches: Sequence[Any]) -> Any:
+    """Checks the gradients of a model, and those of other forms of its steps.
+
+    Args:
+      config: the configuration.
+      create: creates the model from a configuration.
+      batches: batches that together depend on all weights.
+
+    Returns:
+      The model after a step for each batch.
+    """
+    model, loss, gradients = _steps(config, create, batches)
     unused = [variable.name for variable in model.encoder.only_pretrained]
     for name, gradient in gradients:
         refuse(~np.isfinite(gradient), f"{name}: the gradient is not finite")
@@ -78,7 +94,7 @@ def check_objective(kind: str, overrides: Sequence[str] = ()) -> None:
                 other = other.changed([override])
         if "jit_compile=true" in form and config.training.jit_compile is False:
             continue
-        _, other_loss, others = _step(other)
+        _, other_loss, others = _steps(other, create, batches)
         differ = [
             name
             for (name, wanted), (_, found) in zip(gradients, others, strict=True)
@@ -87,7 +103,7 @@ def check_objective(kind: str, overrides: Sequence[str] = ()) -> None:
         is_other = bool(differ) or abs(other_loss - loss) > error
         what = f"the loss is {other_loss:.5f}, and {loss:.5f} without; other gradients: {differ}"
         refuse(is_other, f"with {', '.join(form)}, {what}")
-    _check_restored(config, model)
+    return model
 
 
 def refuse(is_wrong: Any, sentence: str) -> None:
@@ -156,19 +172,23 @@ def _check_dependencies(config: XLNetConfig) -> None:
         refuse(is_next_BJ, "the memory depends on a token of the next window; row and token:")
 
 
-def _step(config: XLNetConfig) -> tuple[XLNetPretrainer, float, list[tuple[str, np.ndarray]]]:
-    """A model after one step of gradient descent, the loss, and gradients by name."""
+def _steps(
+    config: XLNetConfig, create: Callable, batches: Sequence[Any]
+) -> tuple[Any, float, list[tuple[str, np.ndarray]]]:
+    """A model after steps of gradient descent, their mean loss, and sums of gradients by name."""
     keras.utils.set_random_seed(3)
-    model = XLNetPretrainer(config)
-    model.compile(keras.optimizers.SGD(1.0, momentum=0.9))
+    model = create(config)
+    model.compile(keras.optimizers.SGD(_RATE, momentum=0.9))
     model.optimizer.build(model.trainable_variables)  # Or the step would be traced twice.
     before = [variable.numpy() for variable in model.trainable_variables]
     step = model.train_step
     if config.training.jit_compile:
         step = tf.function(step, jit_compile=True)
-    loss = float(step(_windows(config, 2))["loss"])
+    for batch in batches:
+        metrics = step(batch)
     pairs = zip(before, model.trainable_variables, strict=True)
-    return model, loss, [(new.name, old - new.numpy()) for old, new in pairs]
+    changes = [(new.name, (old - new.numpy()) / _RATE) for old, new in pairs]
+    return model, float(metrics["loss"]), changes
 
 
 def _check_restored(config: XLNetConfig, model: XLNetPretrainer) -> None:
