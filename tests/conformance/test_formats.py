@@ -30,6 +30,7 @@ from tests.helpers.corpora import (
     store_tfds,
     wet_records,
 )
+from tests.helpers.documents import ROOT
 
 NOT_UTF8 = ["\udcff"]
 # {format: (file, its bytes, a bad document, where the message finds it as the third one)}
@@ -134,6 +135,19 @@ def test_another_form_of_a_text_format(name, tmp_path, monkeypatch):
         assert (counts["removed_characters"] > 0) == (name in marked)
         assert not counts["malformed_records"] and not counts["missing_texts"]
         assert counts["other_records"] == (".wet" in name)
+
+
+def test_the_table_of_the_documentation():
+    """Names, endings, marks, and which are read in parts and compressed."""
+    page = (ROOT / "docs/data_preparation.md").read_text(encoding="utf-8")
+    row = r"^\| (?:`(\w+)`)? \| (.*?) \| .* \| (yes|no) \| (yes|no) \| "
+    rows = re.findall(row, page, re.MULTILINE)
+    assert [name or "tfds" for name, *_ in rows] == [*TEXT_FORMATS]
+    for (_, files, in_parts, compressed), form in zip(rows, TEXT_FORMATS.values(), strict=True):
+        assert (in_parts == "yes") == bool(form.before or form.parts)
+        assert (compressed == "yes") == (form.is_file and not form.parts)
+        named = {x.encode() for x in re.findall("`([^`]+)`", files)} if form.is_file else set()
+        assert named == {*map(str.encode, form.endings), *filter(None, [form.mark])}, files
 
 
 def test_other_names_of_formats_are_refused(tmp_path):

@@ -1,14 +1,23 @@
 """Every registered optimizer and schedule, against equations in float64 where there are some."""
 
+import contextlib
+
 import numpy as np
 import pytest
 import tensorflow as tf
 
+from official.xlnet.configs.experiment import XLNetConfig
 from official.xlnet.configs.registry import SCHEDULES
 from official.xlnet.configs.training import TrainingConfig
 from official.xlnet.errors import ConfigError
 from official.xlnet.modeling.ops.keras import keras
-from official.xlnet.training.optimization import OPTIMIZERS, create_optimizer, register_optimizer
+from official.xlnet.training.optimization import (
+    OPTIMIZERS,
+    AdamW,
+    Muon,
+    create_optimizer,
+    register_optimizer,
+)
 from official.xlnet.training.schedules import WarmupThenDecay
 from tests.helpers.optimizers import (
     NUM_LAYERS,
@@ -139,6 +148,17 @@ def test_updates_are_those_of_the_papers(changes, where, monkeypatch):
             np.testing.assert_allclose(
                 variable, value, rtol=1e-4, atol=2e-5, err_msg=f"{step} {variable.name}"
             )
+
+
+def test_an_optimizer_of_another_package_reads_the_keys_that_it_says():
+    for name, base in (("signs", AdamW), ("larger", Muon)):
+        register_optimizer(name)(type(name, (base,), {}))
+        expected = contextlib.nullcontext()
+        if base is AdamW:
+            expected = pytest.raises(ConfigError, match=r"muon_scale: .* with .*optimizer=signs")
+        with expected:
+            XLNetConfig().apply([f"training.optimizer={name}", "training.muon_scale=0.5"])
+        del OPTIMIZERS[name]
 
 
 def test_other_optimizers_and_schedules_are_refused():

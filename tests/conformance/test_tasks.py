@@ -134,7 +134,15 @@ def test_a_misspelt_metric_is_refused_when_the_task_registers():
         ConfigError, match="metric of the task 'mine': expected one of accuracy, loss, got"
     ):
         register_task("mine")(Mine)
-    assert "mine" not in TASKS
+
+    class Cut(Mine):
+        @property
+        def metric(self):
+            return f"acuracy@{self.config.task.max_length}"
+
+    with pytest.raises(ConfigError, match=r"task 'cut': .* got 'acuracy@128'"):
+        register_task("cut")(Cut)
+    assert not {"mine", "cut"} & {*TASKS}
 
     class Other(Mine):
         def evaluate(self, examples, predictions):

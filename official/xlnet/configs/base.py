@@ -38,7 +38,7 @@ class Section:
     section: ClassVar[str]
     chooser: ClassVar[str] = ""
     # {key: (another key, values of that one with which nothing reads the first)}
-    unread_with: ClassVar[Mapping[str, tuple[str, tuple[str, ...]]]] = {}
+    unread_with: ClassVar[Mapping[str, tuple[str, Collection[str]]]] = {}
 
     others: dict[str, Any] = dataclasses.field(default_factory=dict, kw_only=True)
 

@@ -21,6 +21,8 @@ from official.xlnet.configs.validation import (
 )
 from official.xlnet.files.schema import OneOf
 
+WITHOUT_SCALE = {"adamw", "lamb"}  # Optimizers that do not read `muon_scale`.
+
 
 @dataclasses.dataclass
 class TrainingConfig(Section):
@@ -85,7 +87,7 @@ class TrainingConfig(Section):
     section = "training"
     chooser = "optimizer"
     unread_with = {
-        "muon_scale": ("optimizer", ("adamw", "lamb")),
+        "muon_scale": ("optimizer", WITHOUT_SCALE),
         "decay_power": ("schedule", ("cosine", "constant_with_cooldown")),
         "cooldown_share": ("schedule", ("polynomial", "cosine")),
         "cooldown": ("schedule", ("polynomial", "cosine")),

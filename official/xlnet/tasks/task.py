@@ -248,8 +248,9 @@ def register_task(name: str) -> Callable[[TaskClass], TaskClass]:
     """
 
     def register(task: TaskClass) -> TaskClass:
-        if isinstance(task.metric, str):  # Not a property, which depends on settings.
-            require_metric(task, task.metric, f"metric of the task {name!r}")
+        example = task.__new__(task)
+        example.config = XLNetConfig.from_dict({"task": {"name": name}})
+        require_metric(task, example.metric, f"metric of the task {name!r}")
         return TASKS.register(name)(task)
 
     return register

@@ -14,7 +14,7 @@ from typing import Annotated, ClassVar, NamedTuple
 import tensorflow as tf
 
 from official.xlnet.configs.registry import OPTIMIZERS
-from official.xlnet.configs.training import TrainingConfig
+from official.xlnet.configs.training import WITHOUT_SCALE, TrainingConfig
 from official.xlnet.configs.validation import require
 from official.xlnet.files.public import public
 from official.xlnet.files.schema import Range
@@ -187,6 +187,8 @@ def register_optimizer(name: str) -> Callable[[type[Optimizer]], type[Optimizer]
             "decay, exclusions from weight decay and the guard against non-finite gradients",
             optimizer,
         )
+        if "muon_scale" not in optimizer.settings.values():
+            WITHOUT_SCALE.add(name)
         return OPTIMIZERS.register(name)(optimizer)
 
     return add
