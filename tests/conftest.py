@@ -7,7 +7,7 @@ import pytest
 from official.xlnet.cli import set_environment_defaults
 from official.xlnet.tokenization.tokenizer import Tokenizer
 from tests.helpers.oracles import tokenizer_oracle
-from tests.helpers.world import World, kept_world
+from tests.helpers.world import World, eagerly, kept_world
 
 pytest_plugins = ["tests.costs", "tests.skips"]
 
@@ -46,6 +46,13 @@ def world(tmp_path_factory, worker_id, pytestconfig):
         world = kept_world()
     yield world
     world.check()
+
+
+@pytest.fixture
+def eager():
+    """Short runs compile nothing; the world's, the golden ones and long ones do."""
+    with eagerly():
+        yield
 
 
 @pytest.fixture

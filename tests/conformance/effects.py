@@ -3,7 +3,6 @@
 None of them reads the key itself: they call what a verb calls, on tiny shapes, without graphs.
 """
 
-import contextlib
 import ctypes
 import functools
 import hashlib
@@ -42,6 +41,7 @@ from official.xlnet.training.pretraining import pretrain
 from tests.helpers.corpora import as_text, random_documents, recipe, vocabulary_dir
 from tests.helpers.task_corpora import sentence, task_file, write_table
 from tests.helpers.tiny import random_windows, randomize
+from tests.helpers.world import eagerly
 
 
 def updates(config, folder):
@@ -174,14 +174,6 @@ def variables(config, folder):
         config=config, shapes=shapes, read=lambda name: np.zeros(shapes[name], np.float32)
     )
     return [name for name, _ in variables_of("tf1", weights)]
-
-
-@contextlib.contextmanager
-def eagerly():
-    """Functions of TensorFlow run operation by operation: short runs compile nothing."""
-    tf.config.run_functions_eagerly(True)
-    yield
-    tf.config.run_functions_eagerly(False)
 
 
 def vocabulary():

@@ -126,6 +126,7 @@ def test_several_data_sets_at_once_then_one_of_them(world, tmp_path):
     finetune(world, *files.values(), tmp_path / "one", *settings, init_from=both)
 
 
+@pytest.mark.usefixtures("eager")
 def test_early_stopping_keeps_the_best_and_a_run_that_has_stopped_is_left_alone(world, tmp_path):
     arguments = (world, *world.files("classification").values(), tmp_path / "model")
     settings = ["checkpoint_steps=1", "num_steps=30", "task.patience=2", "learning_rate=1e-9"]
@@ -160,6 +161,7 @@ def test_wrong_input_is_one_sentence(train, dev, setting, message, world, tmp_pa
     assert message in err.splitlines()[-1] and "Traceback" not in err
 
 
+@pytest.mark.usefixtures("eager")
 def test_what_is_left_out_and_cut_is_counted(world, tmp_path, capfd):
     train, output = tmp_path / "train.tsv", tmp_path / "model"
     rows = ["good\twater", "bad\tnot", "bad\t", "bad\tno\textra", "", f"good\t{'water ' * 60}"]

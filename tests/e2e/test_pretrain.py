@@ -56,6 +56,7 @@ def test_finished_run_is_left_alone(world, tmp_path):
         assert found == np.mean([line["loss"] for line in lines if line["step"] > 60 - 100])
 
 
+@pytest.mark.usefixtures("eager")
 def test_first_weights_from_another_model_and_a_limit_of_time(world, tmp_path):
     """The schedule starts at 0, so the first step changes nothing."""
     start = {"minutes": 1e-6, "init_from": world.pretrained}
@@ -101,6 +102,7 @@ def flip_a_byte(path):
     path.write_bytes(data)
 
 
+@pytest.mark.usefixtures("eager")
 def test_the_checkpoint_before_a_damaged_one_is_used_and_outlives_a_full_disk(
     world, tmp_path, capfd
 ):
@@ -179,6 +181,7 @@ def test_wrong_input_is_one_sentence_and_status_2(world, change, sentence, capfd
     assert sentence in refused(run(capfd, *arguments(world), *change))
 
 
+@pytest.mark.usefixtures("eager")
 @pytest.mark.parametrize("split", ["train", "heldout"])
 @pytest.mark.parametrize("is_large", [False, True])
 def test_a_broken_record_is_one_sentence(world, split, is_large, tmp_path, capfd, monkeypatch):

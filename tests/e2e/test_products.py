@@ -15,7 +15,7 @@ TYPES = ("float32", "bfloat16")
 
 def losses(world, tmp_path, name):
     flags = {"config": world.config, "data": world.data, "model_dir": tmp_path / name}
-    settings = (f"training.products={name}", "num_steps=6", "evaluation_steps=3")
+    settings = (f"training.products={name}", "num_steps=4", "warmup_steps=0")
     command("pretrain", *(f"--set={setting}" for setting in settings), **flags)
     return losses_of(tmp_path / name)
 
@@ -45,6 +45,7 @@ def served(world, tmp_path, name):
     return signature(text=tf.constant(["One text.", "Another, longer text."]))["mean"]
 
 
+@pytest.mark.usefixtures("eager")
 @pytest.mark.parametrize("numbers_of", [losses, evaluation, vectors, predictions, served])
 def test_a_verb_multiplies_in_bfloat16(world, tmp_path, numbers_of):
     plain, rounded = (np.array(numbers_of(world, tmp_path, name)) for name in TYPES)

@@ -63,8 +63,8 @@ def test_last_line_and_files(folders, tmp_path, capfd):
 def test_fresh_process_gives_the_scores_of_keras(folders, tmp_path):
     """XLNET_BARE_PYTHON may name an interpreter with tensorflow and tensorflow-text alone."""
     model_dir, base_path = folders
-    texts = real_texts(500)
-    cuts = [0, 1, 8, 200, len(texts)]
+    texts = real_texts(170)
+    cuts = [0, 1, 8, 90, len(texts)]
     batches = [{"text": texts[a:b]} for a, b in itertools.pairwise(cuts)]
     (tmp_path / "batches.json").write_text(json.dumps(batches))
     ours = ("PYTHONPATH", "TF_USE_LEGACY_KERAS")  # What a server does not have.

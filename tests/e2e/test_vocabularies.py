@@ -142,6 +142,7 @@ def counts_of(world, texts):
     return dict(zip(("unknown_tokens", "unknown_share"), counts, strict=True))
 
 
+@pytest.mark.usefixtures("eager")
 def test_unknown_text_is_counted_warned_of_and_refused(world, tmp_path, capfd):
     train, dev, plain = (tmp_path / name for name in ("train.tsv", "dev.tsv", "plain.txt"))
     texts = {"train": write(train, range(8), True), "dev": write(dev, {0, 4}, True)}

@@ -159,7 +159,9 @@ def test_in_16_bit_a_compiled_step_of_a_gpu_is_near_the_reference(seed):
         assert gpu < max(0.02 * np.linalg.norm(value), 3 * cpu), (name, gpu, cpu)
 
 
-@pytest.mark.parametrize("seed", range(7))
+@pytest.mark.parametrize(
+    "seed", [*range(5), *(pytest.param(seed, marks=pytest.mark.slow) for seed in (5, 6))]
+)
 def test_values_and_gradients_of_every_form(seed, monkeypatch):
     case = Case(seed)
     monkeypatch.setattr(relative_shift, "BLOCK_SIZE", case.block)

@@ -85,6 +85,7 @@ def ours():
     return calls[::-1]
 
 
+@pytest.mark.usefixtures("eager")
 def test_few_calls_lie_between_the_command_and_the_loss(world, tmp_path, monkeypatch):
     stacks = {}
 

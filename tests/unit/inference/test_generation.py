@@ -136,7 +136,11 @@ def fill(model, tokenizer, text, lengths):
 
 @pytest.mark.parametrize(
     "settings",
-    [{}, {"untie_r": False, "clamp_len": 5}, {"attention_type": "uni", "mem_len": 0}],
+    [
+        {},
+        pytest.param({"untie_r": False, "clamp_len": 5}, marks=pytest.mark.slow),
+        {"attention_type": "uni", "mem_len": 0},
+    ],
     ids=str,
 )
 def test_blanks_are_filled_as_by_the_whole_encoder_given_everything_around_them(

@@ -118,7 +118,7 @@ def test_a_causal_model_scores_what_evaluate_counts(settings):
     data = model.config.data
     texts = [random_ids(length, length) for length in (5, data.reuse_len, 40)]
     results = score(model, [as_text(ids) for ids in texts], tokenizer=TOKENIZER)
-    model.compile()
+    model.compile(run_eagerly=True)
     for ids, result in zip(texts, results, strict=True):
         lane = list(lane_of([EOD_ID, *ids], data.seq_len, data.reuse_len, len(ids)))
         batches = tf.data.Dataset.from_generator(

@@ -4,12 +4,14 @@ import pickle
 import random
 
 import numpy as np
+import pytest
 
 from official import xlnet
 from official.xlnet.training.pretraining_loop import PretrainingLoop
 from tests.helpers.compare import assert_refused
 
 
+@pytest.mark.usefixtures("eager")
 def test_training_and_evaluation_keep_the_random_state(world, tmp_path):
     def state():
         return pickle.dumps([random.getstate(), np.random.get_state()])
@@ -20,6 +22,7 @@ def test_training_and_evaluation_keep_the_random_state(world, tmp_path):
     assert state() == before
 
 
+@pytest.mark.usefixtures("eager")
 def test_pretraining_ends_when_its_directory_was_moved_and_made_anew(world, tmp_path, monkeypatch):
     output, moved = tmp_path / "run", tmp_path / "moved"
     save = PretrainingLoop._save

@@ -19,6 +19,7 @@ STILL += ("task.num_buckets=1", "training.batch_size=7")
 FAST = ("regression",)
 
 
+@pytest.mark.usefixtures("eager")
 @pytest.mark.parametrize(
     "kind", [pytest.param(kind, marks=() if kind in FAST else pytest.mark.slow) for kind in KINDS]
 )

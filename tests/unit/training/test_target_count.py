@@ -65,6 +65,7 @@ def test_the_warning_says_what_to_set(world, caplog, settings, count, advice):
     assert advice is None or advice in caplog.messages[0]
 
 
+@pytest.mark.usefixtures("eager")
 def test_steps_without_targets_do_not_count(world, prepared, caplog, tmp_path):
     config = XLNetConfig.load(world.config, ["training.num_steps=9", "batch_size=2"])
     data, sections = prepared["data"], ObjectiveSections.of(config)

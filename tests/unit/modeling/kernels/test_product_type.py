@@ -40,7 +40,7 @@ def cosine(x, y):
 
 def traced_step(kind, type_name, **settings):
     """Types of all products of a step that is traced anew, its loss and its gradients."""
-    model = XLNetPretrainer(tiny_config(dropout=0.1, dropatt=0.2, num_layers=2, **settings))
+    model = XLNetPretrainer(tiny_config(dropout=0.1, dropatt=0.2, num_layers=1, **settings))
     randomize(model.trainable_variables, seed=5)
     inputs = random_inputs(3, batch=3, directions=True, padding=True, memory=5)
     inputs |= {"dropout_seed": [3, 7]}
