@@ -16,8 +16,12 @@ NEEDS = {
     "gpt2": GPT,
     "adaptive": ["halting_threshold=0.7", "untie_r=false"],
 }
+SLOW = {"gpt": pytest.mark.slow}  # Beside `gpt2`.
 PARTS = [
-    *((name, NEEDS.get(name, [])) for name in NETWORKS.names()),
+    *(
+        pytest.param(name, NEEDS.get(name, []), marks=SLOW.get(name, ()))
+        for name in NETWORKS.names()
+    ),
     *(("xlnet", [f"depth={name}", *NEEDS.get(name, [])]) for name in DEPTHS.names()[1:]),
     *(("xlnet", [f"attention_init={name}"]) for name in ATTENTION_INITS.names()[1:]),
 ]

@@ -7,9 +7,13 @@ from official.xlnet import testing
 from official.xlnet.configs.registry import AUXILIARY, INPUT_FORMATS, OBJECTIVES
 
 CONTIGUOUS = ["mem_len=0", "reuse_len=9", "num_predict=2"]  # Text of 9 tokens, of which 7 stay.
+SLOW = {"doc_sentences": pytest.mark.slow}  # Beside `full_sentences`.
 PARTS = [
     *((kind, []) for kind in OBJECTIVES.names()),
-    *(("denoising", [*CONTIGUOUS, f"input_format={name}"]) for name in INPUT_FORMATS.names()[1:]),
+    *(
+        pytest.param("denoising", [*CONTIGUOUS, f"input_format={name}"], marks=SLOW.get(name, ()))
+        for name in INPUT_FORMATS.names()[1:]
+    ),
     ("permutation", [f"auxiliary=[{', '.join(AUXILIARY.names())}]"]),
 ]
 # A compiled step takes longer than everything else.

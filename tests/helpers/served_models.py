@@ -10,8 +10,6 @@ from official.xlnet.configs.registry import TASKS
 from official.xlnet.data.examples import TextExample
 from official.xlnet.modeling.models.xlnet_task_model import XLNetTaskModel
 from official.xlnet.serving.client.prediction import padded
-from official.xlnet.serving.factory import task_service
-from official.xlnet.serving.services.base import Settings
 from official.xlnet.tasks.multiple_choice import ChoiceExample
 from official.xlnet.tasks.question_answering import QuestionExample
 from official.xlnet.tasks.ranking import RankingExample
@@ -108,11 +106,6 @@ def as_example(row):
         texts = map(tf.compat.as_bytes, [value] if isinstance(value, str | bytes) else value)
         feature[name] = tf.train.Feature(bytes_list=tf.train.BytesList(value=texts))
     return tf.train.Example(features=tf.train.Features(feature=feature)).SerializeToString()
-
-
-def service_of(model, **settings):
-    """The service of a task's model."""
-    return task_service(model, tokenizers()[1], Settings(**settings))
 
 
 @functools.cache
