@@ -63,10 +63,8 @@ def folder(tmp_path_factory):
     return tmp_path_factory.mktemp("notebooks")
 
 
-@pytest.mark.parametrize(
-    "name",
-    [notebooks.NAMES[0], *(pytest.param(x, marks=pytest.mark.slow) for x in notebooks.NAMES[1:])],
-)
+@pytest.mark.slow
+@pytest.mark.parametrize("name", notebooks.NAMES)
 def test_a_notebook_of_the_documentation_runs_and_shows_what_the_site_has(name, folder):
     path = notebooks.FOLDER / f"{name}.ipynb"
     committed, found = nbformat.read(path, as_version=4), notebooks.execute(name, folder)
