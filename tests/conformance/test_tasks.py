@@ -15,8 +15,7 @@ from official.xlnet.tasks.task import Task, register_task
 from official.xlnet.testing import check_task
 from tests.helpers.documents import ROOT
 
-# These have a fast test without `quick`; one draws its training units anew in each epoch.
-WHOLE = {"classification", "ranking"}
+WHOLE = {"classification"}  # With a fast test without `quick`.
 SLOW = [
     pytest.param(name, False, marks=pytest.mark.slow) for name in TASKS.names() if name not in WHOLE
 ]
