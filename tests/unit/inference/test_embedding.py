@@ -17,8 +17,6 @@ from official.xlnet.tokenization.graph.ragged import ragged
 from tests.helpers.small_language_model import NumberTokenizer
 from tests.helpers.tiny import VOCAB, tiny_encoder
 
-pytestmark = pytest.mark.usefixtures("eager")
-
 MAX_LENGTH = 23
 
 

@@ -11,8 +11,6 @@ from official.xlnet.inference.scoring import Scorer
 from official.xlnet.tokenization.special_tokens import MASK_ID
 from tests.helpers.small_language_model import NumberTokenizer, random_model
 
-pytestmark = pytest.mark.usefixtures("eager")
-
 TOKENIZER = NumberTokenizer(31)
 IDS = [11, 30, 17, 9, 25, 28, 13]
 BERT = {"network": "bert", "mem_len": 0, "max_positions": 23, "d_model": 24}

@@ -51,7 +51,6 @@ def by_keras(model, task, examples):
     return [task.predict(*pair) for pair in zip(examples, outputs, strict=True)]
 
 
-@pytest.mark.usefixtures("eager")
 def test_activations_that_overflow_end_with_a_sentence(tmp_path):
     """Not with the first class and probabilities `null`."""
     (model, task), language = random_task("classification"), random_model()
