@@ -50,7 +50,6 @@ READERS = {
 }
 
 
-@pytest.mark.usefixtures("eager")
 @pytest.mark.parametrize(("name", "ending"), zip(TABLES, [*READERS, "tsv"], strict=True))
 def test_words_come_with_the_columns_of_the_input(capfd, world, tmp_path, name, ending):
     """Dates too, which JSON does not have."""
@@ -77,7 +76,6 @@ def test_words_come_with_the_columns_of_the_input(capfd, world, tmp_path, name, 
     assert words["pieces"].sum() == figures["tokens"] == sum(len(row["tokens"]) for row in rows)
 
 
-@pytest.mark.usefixtures("eager")
 def test_a_context_is_given_and_not_scored(capfd, world):
     arguments = ["score", f"--model={world.pretrained}"]
 
@@ -97,7 +95,6 @@ def test_a_context_is_given_and_not_scored(capfd, world):
     )
 
 
-@pytest.mark.usefixtures("eager")
 def test_orders_of_a_text_are_mixed_and_compared(capfd, world):
     arguments = ["score", f"--model={world.pretrained}", "--text=The cat sat.", "--text=And then"]
     options = ["--order=random", "--num_orders=3", "--consistency"]
@@ -125,7 +122,6 @@ def test_generation_in_steps_is_that_of_python(capfd, world):
     assert [row["output"] for row in rows] == expected
 
 
-@pytest.mark.usefixtures("eager")
 def test_pairs_are_compared_by_group(capfd, world, tmp_path):
     pairs = [
         {"sentence_good": "The cat sat.", "sentence_bad": "The cat sit.", "UID": "a"},
@@ -177,7 +173,6 @@ def test_pairs_are_compared_by_group(capfd, world, tmp_path):
         assert message in refused(run(capfd, *arguments, *wrong))
 
 
-@pytest.mark.usefixtures("eager")
 def test_norms_of_completions_correlate(capfd, world, tmp_path):
     frame = pd.DataFrame(
         {

@@ -20,7 +20,6 @@ def rows_of(path):
     return [json.loads(line) for line in path.read_text().splitlines()]
 
 
-@pytest.mark.usefixtures("eager")
 @pytest.mark.parametrize(
     ("kind", "ending"), [("txt", "npy"), ("jsonl", "jsonl"), ("json", "parquet")]
 )
@@ -47,7 +46,6 @@ def test_rows_are_those_of_embed(world, tmp_path, capsys, kind, ending, monkeypa
     assert [path.name for path in output.parent.iterdir()] == [output.name]
 
 
-@pytest.mark.usefixtures("eager")
 @pytest.mark.parametrize(
     ("pooling", "ending", "stride"),
     [("none", "parquet", 0), ("words", "jsonl", 0), ("words", "parquet", 7)],
@@ -81,7 +79,6 @@ def test_rows_of_tokens_and_of_words_say_where_they_stand(world, tmp_path, pooli
     assert pooling == "none" or [row["part"] for row in rows][:3] == ["The", "cat", "sat,"]
 
 
-@pytest.mark.usefixtures("eager")
 @pytest.mark.parametrize("ending", ["parquet", "jsonl"])
 def test_chunks_without_tokens(world, tmp_path, ending):
     """The first chunk has none, and then none has."""
