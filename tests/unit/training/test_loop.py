@@ -111,7 +111,7 @@ def test_the_best_checkpoint_by_any_metric(metric, values, saved, monkeypatch):
     task = mock.Mock(config=XLNetConfig.from_dict({"task": {"metric": metric, "patience": 9}}))
     written: list[int] = []
     loop = mock.Mock(config=task.config, _task=task, evaluations=EvaluationState(), _last_step=9)
-    loop._best.save = written.append
+    loop._best.save, loop.state.model.encoder.lora = written.append, None
     loop.config.training.checkpoint_steps = 1
     for loop.step, value in enumerate(values, start=1):
         evaluation = mock.Mock(return_value=([], {metric: value}))
