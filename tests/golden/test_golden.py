@@ -9,6 +9,7 @@ import tensorflow as tf
 from official.xlnet.modeling.layers.losses import cross_entropy_sum
 from official.xlnet.modeling.models.xlnet_pretrainer import XLNetPretrainer
 from tests.golden import runs
+from tests.helpers.compare import path_of
 
 
 def read_hf(case):
@@ -37,7 +38,7 @@ def test_hf_outputs_and_gradients(case):
     golden = read_hf(case)
     inputs, outputs = golden["inputs"], golden["outputs"]
     model = XLNetPretrainer(json.loads(str(golden["config"])))
-    variables = {variable.name: variable for variable in model.trainable_variables}
+    variables = {f"{path_of(variable)}:0": variable for variable in model.trainable_variables}
     assert set(variables) == set(golden["names"].tolist())
     for name, value in by_name(golden, "weights", variables).items():
         variables[name].assign(value)

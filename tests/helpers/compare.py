@@ -1,6 +1,7 @@
 """Comparisons one by one: arrays, variables, rows; and what the message of an error promises."""
 
 import itertools
+import re
 
 import numpy as np
 import pytest
@@ -11,6 +12,13 @@ from official.xlnet.errors import ConfigError, DataError
 def values(variables):
     """Copies of the values that variables have now."""
     return [variable.numpy() for variable in variables]
+
+
+def path_of(variable):
+    """The name of a variable with the path of its layer, the same with both Kerases."""
+    path = getattr(variable, "path", variable.name).split(":")[0]
+    # Keras 3 has the names of the model and of all layers in it.
+    return re.sub(r"^xlnet_pretrainer/|(?<=/)(segment_encoding|biases)/", "", path)
 
 
 def assert_all_equal(found, wanted):

@@ -36,7 +36,7 @@ from official.xlnet.modeling.models.xlnet_classifier import XLNetClassifier
 from official.xlnet.modeling.models.xlnet_pretrainer import XLNetPretrainer
 from official.xlnet.modeling.models.xlnet_task_model import XLNetTaskModel
 from official.xlnet.modeling.networks import Encoder
-from official.xlnet.modeling.ops.keras import keras
+from official.xlnet.modeling.ops.keras import Variable, keras
 from official.xlnet.tokenization.tokenizer import Tokenizer, read_vocabulary, write_vocabulary
 
 # Configuration keys that have to match for two models to have compatible weights.
@@ -246,7 +246,7 @@ def restore(model_dir: str, **parts: tf.Module) -> None:
             variable, where = _variable(model, path), f"{folder}: {path}"
             is_known = variable is not None or part == "auxiliary"  # It may be trained no more.
             require_data(is_known, where, f"a variable of {expected}", "one more")
-            if variable is not None and variable.dtype.is_floating:
+            if variable is not None and tf.as_dtype(variable.dtype).is_floating:
                 shape = tuple(variable.shape)
                 got = source.shapes[path]
                 require_data(got == shape, where, f"the shape {shape} of {expected}", got)
@@ -258,7 +258,8 @@ def restore(model_dir: str, **parts: tf.Module) -> None:
 def _variables(model: tf.train.Checkpoint) -> list[tf.Variable]:
     """The floating point variables of parts of a model; others are the state of dropout."""
     objects = tf.train.TrackableView(model).descendants()
-    return [x for x in objects if isinstance(x, tf.Variable) and x.dtype.is_floating]
+    variables = [x for x in objects if isinstance(x, tf.Variable | Variable)]
+    return [x for x in variables if tf.as_dtype(x.dtype).is_floating]
 
 
 def _variable(model: tf.train.Checkpoint, path: str) -> Any:

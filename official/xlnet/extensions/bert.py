@@ -21,7 +21,9 @@ from official.xlnet.modeling.layers.lm_head import LMHead
 from official.xlnet.modeling.networks.encoder import Encoder, register_network
 from official.xlnet.modeling.networks.encoder_inputs import checked_inputs
 from official.xlnet.modeling.ops.initializers import build_layers
-from official.xlnet.modeling.ops.keras import global_policy, keras
+from official.xlnet.modeling.ops.keras import global_policy, keras, require_tf_keras
+
+require_tf_keras("the networks bert, gpt and gpt2")
 
 _INPUTS = {"token_ids", "segment_ids", "is_padding", "order", "perm_mask", "dropout_seed"}
 

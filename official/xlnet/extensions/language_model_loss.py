@@ -10,12 +10,12 @@ from official.xlnet.modeling.layers.lm_head import LMHead
 from official.xlnet.modeling.networks.xlnet_encoder import XLNetEncoder
 from official.xlnet.modeling.objectives.permutation_sampling import causal_order
 from official.xlnet.modeling.ops.initializers import build_layers
-from official.xlnet.modeling.ops.keras import keras
+from official.xlnet.modeling.ops.keras import Layer, keras
 from official.xlnet.tokenization.special_tokens import NUM_SPECIAL
 
 
 @TASK_LOSSES.register("language_model")
-class AuxiliaryLanguageModel(keras.layers.Layer):
+class AuxiliaryLanguageModel(Layer):
     """Cross entropy of each text of a batch, read from left to right:
 
         loss = - 1/n Σ_t log p(x_t | x_1 … x_{t-1}),    t over the n words after the first

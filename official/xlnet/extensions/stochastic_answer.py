@@ -52,7 +52,7 @@ class StochasticAnswerHead(Head):
         width, init_std = self.config.model.d_model, self.config.model.init_std
 
         def weight(name, shape):
-            return self.add_weight(name, shape, tf.float32, normal(init_std))
+            return self.add_weight(name=name, shape=shape, initializer=normal(init_std))
 
         self.hypothesis_kernel = weight("hypothesis_kernel", [width])
         self.premise_kernel = weight("premise_kernel", [width, width])

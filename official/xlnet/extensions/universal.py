@@ -126,9 +126,9 @@ class AdaptiveDepth(SharedDepth):
     def build(self, input_shape):
         width = [input_shape[-1]]
         self.halting_kernel = self.add_weight(
-            "halting_kernel", width, initializer=normal(self.init_std)
+            name="halting_kernel", shape=width, initializer=normal(self.init_std)
         )
-        self.halting_bias = self.add_weight("halting_bias", [], initializer="ones")
+        self.halting_bias = self.add_weight(name="halting_bias", shape=[], initializer="ones")
         super().build(input_shape)
 
     def call(

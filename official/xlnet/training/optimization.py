@@ -18,7 +18,8 @@ from official.xlnet.configs.training import WITHOUT_SCALE, TrainingConfig
 from official.xlnet.configs.validation import require
 from official.xlnet.files.public import public
 from official.xlnet.files.schema import Range
-from official.xlnet.modeling.ops.keras import keras
+from official.xlnet.modeling.ops.keras import IS_KERAS_3, LossScaleOptimizer, keras
+from official.xlnet.modeling.ops.keras import AdamW as BaseAdamW
 from official.xlnet.training.schedules import WarmupThenDecay
 
 INITIAL_LOSS_SCALE = (
@@ -62,7 +63,7 @@ class Step(NamedTuple):
     epsilon: tf.Tensor
 
 
-class Optimizer(keras.optimizers.AdamW):
+class Optimizer(BaseAdamW):
     """Base class of optimizers with layer-wise learning rate decay and two moments.
 
     A subclass updates a variable in `update_step(gradient, variable)`, from the attribute `step`
@@ -141,8 +142,17 @@ class Optimizer(keras.optimizers.AdamW):
 
     def moments(self, variable) -> tuple[tf.Variable, tf.Variable]:
         """Returns the two moments of a variable, variables of its shape, 0 at the start."""
+        if IS_KERAS_3:
+            index = self._get_variable_index(variable)
+            return self._momentums[index].value, self._velocities[index].value
         index = self._index_dict[self._var_key(variable)]
         return self._momentums[index], self._velocities[index]
+
+    def path_of(self, variable) -> str:
+        """Returns the name of a variable, with the path of its layer."""
+        if IS_KERAS_3:  # An update gets the variable without its path.
+            variable = self._known(variable)
+        return getattr(variable, "path", variable.name)
 
     def clipped(self, gradient: tf.Tensor) -> tf.Tensor:
         """Returns a gradient after clipping; zeros in a step without a usable gradient."""
@@ -150,7 +160,7 @@ class Optimizer(keras.optimizers.AdamW):
 
     def rate_of(self, variable) -> tf.Tensor:
         """Returns the learning rate of a variable in this step."""
-        layer = layer_of(variable.name, self.num_layers)
+        layer = layer_of(self.path_of(variable), self.num_layers)
         layers_above = self.num_layers - layer if layer or self.decay_embedding else 0
         return tf.cast(self.step.rate * self.layer_decay**layers_above, variable.dtype)
 
@@ -287,7 +297,7 @@ class Muon(AdamW):
 
     def update_step(self, gradient, variable):
         """Updates one variable and its moments in place."""
-        if not _LAYER_MATRIX.search(variable.name):
+        if not _LAYER_MATRIX.search(self.path_of(variable)):
             super().update_step(gradient, variable)
             return
         m, _ = self.moments(variable)
@@ -312,7 +322,7 @@ _LAYER_MATRIX = re.compile(
 @public()
 def create_optimizer(
     training: TrainingConfig, num_layers: Annotated[int, Range(1)]
-) -> Optimizer | keras.mixed_precision.LossScaleOptimizer:
+) -> Optimizer | LossScaleOptimizer:
     """Creates the optimizer of a run, with its learning rate schedule.
 
     With `training.precision` `mixed_float16` it is wrapped in a `LossScaleOptimizer`: the loss is
@@ -344,7 +354,7 @@ def create_optimizer(
     )
     if training.precision != "mixed_float16":
         return optimizer
-    return keras.mixed_precision.LossScaleOptimizer(optimizer, initial_scale=INITIAL_LOSS_SCALE)
+    return LossScaleOptimizer(optimizer, initial_scale=INITIAL_LOSS_SCALE)
 
 
 def layer_of(variable_name: str, num_layers: int) -> int:

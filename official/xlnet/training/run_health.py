@@ -358,7 +358,7 @@ def first_bad_value(
     """
     for variable in model.trainable_variables:
         if not _is_finite(variable):
-            return f"the weights {variable.name}", []
+            return f"the weights {getattr(variable, 'path', variable.name)}", []
     layers = [model.encoder.word_embedding, *dict.fromkeys(model.encoder.blocks), model.lm_head]
     for rows in _slices(batch):
         bad: list[tuple[str, list[int]]] = []
@@ -378,7 +378,7 @@ def first_bad_value(
         for gradient, variable in zip(gradients, model.trainable_variables, strict=True):
             if gradient is not None and not _is_finite(tf.convert_to_tensor(gradient)):
                 windows = rows["window_id"].numpy().tolist()
-                return f"the gradient of {variable.name}", windows
+                return f"the gradient of {getattr(variable, 'path', variable.name)}", windows
     return None
 
 

@@ -34,7 +34,7 @@ def differing_after_updates(optimizer, path):
         replica = tf.cast(tf.distribute.get_replica_context().replica_id_in_sync_group, tf.int32)
         seeds = [tf.stack([step, 2 * n + replica]) for n in range(len(model.trainable_variables))]
         shapes = [variable.shape for variable in model.trainable_variables]
-        model._update(
+        model.update(
             [tf.random.stateless_normal(*pair) for pair in zip(shapes, seeds, strict=True)]
         )
 

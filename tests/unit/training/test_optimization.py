@@ -1,9 +1,12 @@
 """Decay and layer of every weight."""
 
 import pytest
+import tensorflow as tf
 
 from official.xlnet.modeling.models.xlnet_pretrainer import XLNetPretrainer
-from official.xlnet.training.optimization import create_optimizer, layer_of
+from official.xlnet.training import optimization
+from official.xlnet.training.optimization import Muon, create_optimizer, layer_of
+from tests.helpers.compare import path_of
 from tests.helpers.tiny import tiny_config
 
 # {name in a layer: whether it is decayed}
@@ -39,9 +42,32 @@ def test_decay_and_layer_of_every_variable(untie_r):
     if not untie_r:
         wanted |= {f"shared_biases/{name}": (False, num_layers) for name in BIASES}
     wanted = {f"xlnet_encoder/{name}": value for name, value in wanted.items()}
-    names = [variable.name.removesuffix(":0") for variable in model.trainable_variables]
+    names = list(map(path_of, model.trainable_variables))
     decayed = map(optimizer.is_decayed, model.trainable_variables)
-    layers = [layer_of(name, num_layers) for name in names]
+    layers = [layer_of(optimizer.path_of(v), num_layers) for v in model.trainable_variables]
     got = dict(zip(names, zip(decayed, layers, strict=True), strict=True))
     assert got == wanted | {"lm_head/bias": (False, num_layers)}
     assert len(names) == len(got)
+
+
+def test_an_update_knows_the_layer_of_every_variable(monkeypatch):
+    """It gets a variable of TensorFlow, which has a short name with Keras 3."""
+    rates, matrices = [], []
+    rate_of, orthogonalized = Muon.rate_of, optimization.orthogonalized
+
+    def noted_rate(self, variable):
+        rates.append(float(rate_of(self, variable)) / float(self.step.rate))
+        return rate_of(self, variable)
+
+    def noted_matrix(matrix):
+        matrices.append(matrix.shape)
+        return orthogonalized(matrix)
+
+    monkeypatch.setattr(Muon, "rate_of", noted_rate)
+    monkeypatch.setattr(optimization, "orthogonalized", noted_matrix)
+    config = tiny_config(num_layers=3, layer_decay=0.5, optimizer="muon")
+    model = XLNetPretrainer(config)
+    model.compile(create_optimizer(config.training, 3))
+    model.update([tf.ones(variable.shape) for variable in model.trainable_variables])
+    assert rates == [0.125] * 2 + [rate for rate in (0.25, 0.5, 1.0) for _ in range(17)] + [1.0]
+    assert len(matrices) == 3 * 7  # Of attention five, of the feed-forward network two.

@@ -11,12 +11,12 @@ from official.xlnet.configs.registry import HEADS
 from official.xlnet.configs.sections import HeadSections
 from official.xlnet.errors import require_config
 from official.xlnet.modeling.ops.initializers import normal
-from official.xlnet.modeling.ops.keras import keras
+from official.xlnet.modeling.ops.keras import Dense, Layer, keras
 
 MASKED = -1e30  # Score of masked elements, in a softmax or a maximum.
 
 
-class Head(keras.layers.Layer):
+class Head(Layer):
     """Base class of task heads: a layer from hidden states to task outputs, and its loss.
 
     A batch has U units of S sequences of T tokens. S is 1 for a single text and the number of
@@ -74,9 +74,7 @@ class Head(keras.layers.Layer):
           **kwargs: further arguments of `keras.layers.Dense`.
         """
         kernel = normal(self.config.model.init_std)
-        return keras.layers.Dense(
-            units, kernel_initializer=kernel, name=name, dtype="float32", **kwargs
-        )
+        return Dense(units, kernel_initializer=kernel, name=name, dtype="float32", **kwargs)
 
     def build_parts(self, **widths: int) -> None:
         """Builds sub-layers.

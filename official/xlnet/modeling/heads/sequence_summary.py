@@ -9,10 +9,10 @@ from official.xlnet.modeling.heads.base import MASKED
 from official.xlnet.modeling.kernels.matrix_products import from_heads, to_heads
 from official.xlnet.modeling.kernels.stateless_dropout import dropout
 from official.xlnet.modeling.ops.initializers import build_layers, normal
-from official.xlnet.modeling.ops.keras import keras
+from official.xlnet.modeling.ops.keras import Dense, Layer
 
 
-class SequenceSummary(keras.layers.Layer):
+class SequenceSummary(Layer):
     """Pools hidden states into one vector: dropout(tanh(W · pool(content) + b)).
 
     `kind` selects the pooling:
@@ -29,7 +29,7 @@ class SequenceSummary(keras.layers.Layer):
     def __init__(self, model: ModelConfig, kind: str, **kwargs):
         super().__init__(dtype="float32", **kwargs)
         self.model, self.kind = model, kind
-        self.projection = keras.layers.Dense(
+        self.projection = Dense(
             model.d_model,
             "tanh",
             kernel_initializer=normal(model.init_std),
@@ -43,7 +43,7 @@ class SequenceSummary(keras.layers.Layer):
         if self.kind == "attn":
 
             def weight(name, *shape):
-                return self.add_weight(name, shape, initializer=normal(model.init_std))
+                return self.add_weight(name=name, shape=shape, initializer=normal(model.init_std))
 
             kernel = model.d_model, model.num_heads, model.d_head
             self.query = weight("query", model.d_model)

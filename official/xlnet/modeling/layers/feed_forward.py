@@ -65,13 +65,15 @@ class FeedForward(ConfiguredLayer):
     def build(self, input_shape):
         d_model = input_shape[-1]
         self.inner_kernel = self.add_weight(
-            "inner_kernel", [d_model, self.d_inner], initializer=normal(self.init_std)
+            name="inner_kernel", shape=[d_model, self.d_inner], initializer=normal(self.init_std)
         )
-        self.inner_bias = self.add_weight("inner_bias", [self.d_inner], initializer="zeros")
+        self.inner_bias = self.add_weight(
+            name="inner_bias", shape=[self.d_inner], initializer="zeros"
+        )
         self.outer_kernel = self.add_weight(
-            "outer_kernel", [self.d_inner, d_model], initializer=normal(self.init_std)
+            name="outer_kernel", shape=[self.d_inner, d_model], initializer=normal(self.init_std)
         )
-        self.outer_bias = self.add_weight("outer_bias", [d_model], initializer="zeros")
+        self.outer_bias = self.add_weight(name="outer_bias", shape=[d_model], initializer="zeros")
         super().build(input_shape)
 
     def call(

@@ -63,7 +63,7 @@ class LMHead(ConfiguredLayer):
 
     def build(self, input_shape=None):
         rows = max(self.vocab_size, self.embedding_rows)
-        self.bias = self.add_weight("bias", [rows], initializer="zeros")
+        self.bias = self.add_weight(name="bias", shape=[rows], initializer="zeros")
         super().build(input_shape)
 
     def call(self, query_BPD: tf.Tensor, embedding_VD: tf.Tensor) -> tf.Tensor:

@@ -58,7 +58,9 @@ class RelativeBiases(ConfiguredLayer):
         chosen = ATTENTION_INITS[self.attention_init](std, self.num_heads * self.d_head)
 
         def bias(name):
-            return self.add_weight(name, shape, initializer=chosen.get(name) or normal(std))
+            return self.add_weight(
+                name=name, shape=shape, initializer=chosen.get(name) or normal(std)
+            )
 
         self.content, self.position = bias("content_bias"), bias("position_bias")
         self.segment = bias("segment_bias")
@@ -83,14 +85,14 @@ class TwoStreamRelativeAttention(GuardedLayer):
 
     Call arguments:
       hidden_states: [B, T + P, D], T content rows, then P query rows (if any).
-      mask: a `TwoStreamMask`. Its content rows may be the last ones of T only, for which attention
-        is then computed.
+      attention_mask: a `TwoStreamMask`; `mask` is another name of it. Its content rows may be the
+        last ones of T only, for which attention is then computed.
       position_encoding: what `RelativePositionEncoding` returns; not needed with a cache.
       memory: [B, M, D], hidden states of earlier tokens. Default: none.
       is_reversed: bool [B], rows that hold reversed text. Default: none.
       shared_biases: the `RelativeBiases` of all layers, where `untie_r` is False.
       cache: a `KeyValueCache` of C slots, for decoding: the keys and values of the content rows
-        are written at their positions, and both streams attend to all slots, the keys of `mask`.
+        are written at their positions, and both streams attend to all slots, the mask's keys.
       training: whether dropout is applied.
       dropout_seed: int32 [2], makes dropout a pure function of it. Default: a random seed.
       return_attention_scores: whether to return the content stream's attention probabilities.
@@ -143,8 +145,8 @@ class TwoStreamRelativeAttention(GuardedLayer):
 
         def kernel(name):
             return self.add_weight(
-                name,
-                [d_model, self.num_heads, self.d_head],
+                name=name,
+                shape=[d_model, self.num_heads, self.d_head],
                 initializer=chosen.get(name) or normal(self.init_std),
             )
 
@@ -162,7 +164,7 @@ class TwoStreamRelativeAttention(GuardedLayer):
     def call(
         self,
         hidden_states: tf.Tensor,
-        mask: TwoStreamMask,
+        attention_mask: TwoStreamMask,
         position_encoding: Sinusoids | FactoredSinusoids | None = None,
         memory: tf.Tensor | None = None,
         is_reversed: tf.Tensor | None = None,
@@ -173,7 +175,7 @@ class TwoStreamRelativeAttention(GuardedLayer):
         return_attention_scores: bool = False,
     ):
         seed = dropout_seed_of_call(training, dropout_seed)
-        causal, mask = self.attention_type == "uni", named(mask)
+        causal, mask = self.attention_type == "uni", named(attention_mask)
         encoding: tuple | None = position_encoding
         if self._stored is None:
             weights = self.weights_with(shared_biases or self.biases)

@@ -49,8 +49,8 @@ class RelativeSegmentEncoding(GuardedLayer):
 
     def build(self, input_shape=None):
         self.segment_embedding = self.add_weight(
-            "segment_embedding",
-            [2, self.num_heads, self.d_head],  # Same segment, different segment.
+            name="segment_embedding",
+            shape=[2, self.num_heads, self.d_head],  # Same segment, different segment.
             initializer=normal(self.init_std),
         )
         super().build(input_shape)

@@ -53,8 +53,8 @@ class ResidualNorm(ConfiguredLayer):
 
     def build(self, input_shape):
         width = [input_shape[-1]]
-        self.gamma = self.add_weight("gamma", width, initializer="ones")
-        self.beta = self.add_weight("beta", width, initializer="zeros")
+        self.gamma = self.add_weight(name="gamma", shape=width, initializer="ones")
+        self.beta = self.add_weight(name="beta", shape=width, initializer="zeros")
         super().build(input_shape)
 
     def call(
@@ -179,7 +179,7 @@ class XLNetBlock(GuardedLayer):
     def call(
         self,
         hidden_states: tf.Tensor,
-        mask: TwoStreamMask,
+        attention_mask: TwoStreamMask,
         position_encoding: Sinusoids | FactoredSinusoids | None = None,
         memory: tf.Tensor | None = None,
         is_reversed: tf.Tensor | None = None,
@@ -192,7 +192,7 @@ class XLNetBlock(GuardedLayer):
         seed = dropout_seed_of_call(training, dropout_seed)
         attended = self.attention(
             hidden_states,
-            mask=mask,
+            attention_mask=attention_mask,
             position_encoding=position_encoding,
             memory=memory,
             is_reversed=is_reversed,

@@ -9,7 +9,12 @@ import tensorflow as tf
 
 from official.xlnet.errors import require_config
 from official.xlnet.modeling.networks.encoder_inputs import require_known
-from official.xlnet.modeling.ops.keras import GuardedLayer, keras, require_no_other_keras
+from official.xlnet.modeling.ops.keras import (
+    IS_KERAS_3,
+    GuardedLayer,
+    keras,
+    require_no_other_keras,
+)
 
 _SETS_THE_RATE = (
     keras.callbacks.LearningRateScheduler,
@@ -29,7 +34,12 @@ class CheckedFit(GuardedLayer, keras.Model):
     def compile(self, *args, **kwargs):
         """As in Keras; raises `ConfigError` for an optimizer, loss or metric of Keras 3."""
         require_no_other_keras("compile", (args, kwargs))
+        if IS_KERAS_3:  # Which would compile with XLA by default.
+            kwargs.setdefault("jit_compile", False)
         super().compile(*args, **kwargs)
+
+    def _maybe_symbolic_build(self, *args, **kwargs):
+        """Does nothing: Keras 3 would take a batch from the data to build what is built already."""
 
     def compile_from_config(self, config: dict[str, Any]) -> None:
         """Compiles as a saved model was, with the optimizer's variables."""
@@ -52,6 +62,8 @@ class CheckedFit(GuardedLayer, keras.Model):
         else:
             validation_data = self._inputs(validation_data)
         kwargs |= {"callbacks": callbacks, "validation_data": validation_data}
+        if hasattr(x, "element_spec"):  # Keras 3 warns that it does not shuffle a data set.
+            kwargs.setdefault("shuffle", False)
         return super().fit(self._inputs(x), _arrays(y), *args, **kwargs)
 
     def evaluate(self, x=None, y=None, *args, **kwargs):

@@ -11,11 +11,18 @@ from official.xlnet.errors import require_config
 from official.xlnet.modeling.kernels.stateless_dropout import fold_in
 from official.xlnet.modeling.models.checked_fit import CheckedFit
 from official.xlnet.modeling.models.lora import add_lora
-from official.xlnet.modeling.ops.keras import keras
+from official.xlnet.modeling.ops.keras import (
+    IS_KERAS_3,
+    Metric,
+    apply_sums,
+    keras,
+    scaled_loss,
+    unscaled_gradients,
+)
 
 
 @keras.utils.register_keras_serializable(package="xlnet")
-class Mean(keras.metrics.Mean):
+class Mean(Metric, keras.metrics.Mean):
     """Mean metric; NaN without values.
 
     It is named as Keras' own, since files of Keras name the values of metrics by their class.
@@ -26,11 +33,13 @@ class Mean(keras.metrics.Mean):
         self.update_state(tf.math.divide_no_nan(total, count), sample_weight=count)
 
     def result(self):
-        return tf.where(self.count > 0, super().result(), float("nan"))
+        if not IS_KERAS_3:
+            return tf.where(self.count > 0, super().result(), float("nan"))
+        return self.summed(self.total) / self.summed(self.count)
 
 
 @keras.utils.register_keras_serializable(package="xlnet")
-class NumTargets(keras.metrics.Sum):
+class NumTargets(Metric, keras.metrics.Sum):
     """Sum metric excluded from saved files, as in files of earlier versions."""
 
     def save_own_variables(self, store):
@@ -38,6 +47,9 @@ class NumTargets(keras.metrics.Sum):
 
     def load_own_variables(self, store):
         """Loads nothing."""
+
+    def result(self):
+        return self.summed(self.total) if IS_KERAS_3 else super().result()
 
 
 class TrainableModel(CheckedFit):
@@ -113,9 +125,11 @@ class TrainableModel(CheckedFit):
         why = f"as {type(self).__name__} computes its own loss and metrics ({own})"
         require_config(not given, "compile", f"an optimizer alone, {why}", ", ".join(given))
         super().compile(optimizer=optimizer, **kwargs)
-        # A legacy optimizer makes this variable when it is first read; in a step, which reads it
-        # for the seed of dropout, that fails on several replicas.
         with self.distribute_strategy.scope():
+            if IS_KERAS_3 and not self.optimizer.built:
+                self.optimizer.build(self.trainable_variables)
+            # A legacy optimizer makes this variable when it is first read; in a step, which reads
+            # it for the seed of dropout, that fails on several replicas.
             _ = self.optimizer.iterations
 
     def step_seed(self, purpose: int) -> tf.Tensor:
@@ -139,13 +153,31 @@ class TrainableModel(CheckedFit):
 
     def scaled_loss(self, loss: tf.Tensor) -> tf.Tensor:
         """Returns the loss to differentiate, scaled if the optimizer is a `LossScaleOptimizer`."""
-        return self.optimizer.get_scaled_loss(loss) if self.has_loss_scale else loss
+        return scaled_loss(self.optimizer, loss) if self.has_loss_scale else loss
 
-    def unscaled_gradients(self, gradients: Sequence[tf.Tensor | None]):
+    def unscaled_gradients(self, gradients: list[tf.Tensor | None]):
         """Gradients of the loss, from the gradients of `scaled_loss`."""
-        return (
-            self.optimizer.get_unscaled_gradients(gradients) if self.has_loss_scale else gradients
-        )
+        return unscaled_gradients(self.optimizer, gradients) if self.has_loss_scale else gradients
+
+    def update(self, gradients: Sequence[tf.Tensor | None]) -> list[tf.Tensor]:
+        """Updates the weights by the gradients of all replicas together, and returns these.
+
+        They are summed first, so an optimizer clips what it would clip on one device. A variable
+        without a gradient stays as it is.
+        """
+        pairs = [
+            (tf.convert_to_tensor(gradient), variable)
+            for gradient, variable in zip(gradients, self.trainable_variables, strict=True)
+            if gradient is not None
+        ]
+        variables = [variable for _, variable in pairs]
+        replica = tf.distribute.get_replica_context()
+        sums = replica.all_reduce(tf.distribute.ReduceOp.SUM, [gradient for gradient, _ in pairs])
+        if isinstance(self.optimizer, keras.optimizers.legacy.Optimizer):
+            self.optimizer.apply_gradients(pairs)  # It may clip before it sums, so it does both.
+        else:
+            apply_sums(self.optimizer, sums, variables)
+        return sums
 
     @property
     def has_loss_scale(self) -> bool:

@@ -68,7 +68,7 @@ class XLNetPretrainer(TrainableModel):
         for name, part in self.auxiliary.apart.items():
             setattr(self, name, part)
         self.gradient_norm_metric = Mean("gradient_norm")
-        self.memory_metric = keras.metrics.Mean("memory_valid")
+        self.memory_metric = Mean("memory_valid")
         self.memory = self._new_memory()
         self._uncounted.evaluation_memory = None
         self._uncounted.auxiliary = [Mean(f"loss_{name}") for name in self.auxiliary.parts]
@@ -143,7 +143,8 @@ class XLNetPretrainer(TrainableModel):
         total, loss_sums, memory = accumulate(gradients, task, seed, training)
         total = self.unscaled_gradients(total)
         is_learned = tf.cast(tf.reduce_any(global_counts > 0), tf.float32)
-        self.gradient_norm_metric.update_state(self._update(total), sample_weight=is_learned)
+        norm = tf.linalg.global_norm(self.update(total))
+        self.gradient_norm_metric.update_state(norm, sample_weight=is_learned)
         self.targets_metric.update_state(counts[0])
         if self.memory is not None:
             self.update_memory({"memory": memory}, batch)
@@ -166,30 +167,6 @@ class XLNetPretrainer(TrainableModel):
     def _update_losses(self, loss_sums: tf.Tensor, counts: tf.Tensor) -> None:
         for number, metric in enumerate(self.loss_metrics):
             metric.add(loss_sums[number], counts[number])
-
-    def _update(self, gradients: list[tf.Tensor | None]) -> tf.Tensor:
-        """Updates the weights by the gradients of all replicas together; returns their norm.
-
-        A gradient that is not finite or all zero changes nothing: see `AdamW`.
-        """
-        # A causal model does not use the first vector of the query stream.
-        pairs = [
-            (gradient, variable)
-            for gradient, variable in zip(gradients, self.trainable_variables, strict=True)
-            if gradient is not None
-        ]
-        if isinstance(self.optimizer, keras.optimizers.legacy.Optimizer):
-            # Such an optimizer may clip before it sums over replicas, so the sum is left to it.
-            dense = [tf.convert_to_tensor(g) for g, _ in pairs]
-            replica = tf.distribute.get_replica_context()
-            norm = tf.linalg.global_norm(replica.all_reduce(tf.distribute.ReduceOp.SUM, dense))
-            self.optimizer.apply_gradients(pairs)
-            return norm
-        # A loss scale's own method to sum gradients lacks attributes that it reads.
-        inner = self.optimizer.inner_optimizer if self.has_loss_scale else self.optimizer
-        pairs = [(tf.convert_to_tensor(g), v) for g, v in inner.aggregate_gradients(pairs)]
-        self.optimizer.apply_gradients(pairs, skip_gradients_aggregation=True)
-        return tf.linalg.global_norm([g for g, _ in pairs])
 
     def test_step(self, batch: dict[str, tf.Tensor]) -> dict[str, tf.Tensor]:
         """Losses of a batch; memory is carried from batch to batch as in training."""

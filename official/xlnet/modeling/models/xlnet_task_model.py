@@ -51,6 +51,11 @@ class EncoderWithHead(CheckedFit):
         unused = {id(weight) for weight in self.encoder.only_pretrained if not are_read}
         return [weight for weight in super().trainable_weights if id(weight) not in unused]
 
+    @property
+    def trainable_variables(self) -> list[tf.Variable]:
+        """The same as `trainable_weights`."""
+        return self.trainable_weights
+
     def build(self, input_shape=None):
         layers = [layer for layer in (self.encoder, self.head) if not layer.built]
         build_layers(*layers, input_shape=[None, None, None, self.encoder.model.d_model])
@@ -158,8 +163,12 @@ class XLNetTaskModel(EncoderWithHead, TrainableModel):
                 weights = self.head.num_items(part) * part["weight"]
                 cost_sum = self.with_layer_losses(loss_sum, weights)
                 loss = self.scaled_loss(tf.math.divide_no_nan(cost_sum, global_count))
-            grads = tape.gradient(loss, variables, unconnected_gradients="zero")
-            return [tf.convert_to_tensor(gradient) for gradient in grads], loss_sum, None
+            grads = zip(tape.gradient(loss, variables), variables, strict=True)
+            return (
+                [tf.convert_to_tensor(tf.zeros_like(v) if g is None else g) for g, v in grads],
+                loss_sum,
+                None,
+            )
 
         def step(batch):
             rows = batch["weight"][:, None]
@@ -168,8 +177,7 @@ class XLNetTaskModel(EncoderWithHead, TrainableModel):
             return total, loss_sum
 
         total, loss_sum = self._shortened(step, batch)
-        total = self.unscaled_gradients(total)
-        self.optimizer.apply_gradients(zip(total, variables, strict=True))
+        self.update(self.unscaled_gradients(total))
         self.loss_metric.add(loss_sum, count)
         self.targets_metric.update_state(count)
         return {metric.name: metric.result() for metric in self.metrics}

@@ -11,13 +11,13 @@ from official.xlnet.configs.experiment import XLNetConfig
 from official.xlnet.configs.registry import NETWORKS
 from official.xlnet.modeling.layers.lm_head import LMHead
 from official.xlnet.modeling.layers.lora import Lora
-from official.xlnet.modeling.ops.keras import keras
+from official.xlnet.modeling.ops.keras import Layer, require_tf_keras
 from official.xlnet.modeling.ops.shapes import sizes
 
 Experiment = XLNetConfig | dict[str, Any]  # A configuration, or its dictionary.
 
 
-class Encoder(keras.layers.Layer):
+class Encoder(Layer):
     """Base class of encoders, which map tokens to contextual vectors.
 
     A subclass creates two attributes: `word_embedding`, the layer of the word embedding, and
@@ -74,6 +74,7 @@ class Encoder(keras.layers.Layer):
 
     def add_lora(self, rank: int) -> None:
         """Adds adapters to the blocks, and freezes all other weights."""
+        require_tf_keras("adapters")
         self.lora = Lora(self.blocks, rank, dtype=self.dtype_policy)
         self.lora.freeze(self._flatten_layers(recursive=False, include_self=False))
 

@@ -21,7 +21,7 @@ from official.xlnet.modeling.layers.xlnet_block import XLNetBlock
 from official.xlnet.modeling.networks.encoder import Encoder, Experiment, register_network
 from official.xlnet.modeling.networks.encoder_inputs import checked_inputs
 from official.xlnet.modeling.ops.initializers import build_layers, normal
-from official.xlnet.modeling.ops.keras import keras
+from official.xlnet.modeling.ops.keras import IS_KERAS_3, Embedding, keras
 from official.xlnet.modeling.ops.shapes import sizes
 from official.xlnet.modeling.ops.visibility import last_rows
 
@@ -107,7 +107,7 @@ class XLNetEncoder(Encoder):
     ):
         super().__init__(config, reuse_len, mem_len, **kwargs)
         model, policy = self.model, self.dtype_policy
-        self.word_embedding = keras.layers.Embedding(
+        self.word_embedding = Embedding(
             model.num_embeddings,
             model.d_model,
             normal(model.init_std),
@@ -155,8 +155,8 @@ class XLNetEncoder(Encoder):
 
     def build(self, input_shape=None):
         self.mask_embedding = self.add_weight(
-            "mask_embedding",
-            [self.model.d_model],
+            name="mask_embedding",
+            shape=[self.model.d_model],
             initializer=normal(self.model.init_std),
         )
         tf.get_logger().addFilter(lambda record: not _EXPECTED.match(record.getMessage()))
@@ -262,7 +262,7 @@ class XLNetEncoder(Encoder):
         memory = inputs.get("memory")
         run = functools.partial(
             self.blocks[number].__call__,
-            mask=mask,
+            attention_mask=mask,
             position_encoding=table,
             memory=None if memory is None else tf.cast(memory[number], self.compute_dtype),
             is_reversed=inputs.get("is_reversed"),
@@ -290,6 +290,9 @@ class XLNetEncoder(Encoder):
             new_BMD = tf.pad(new_BMD, [[0, 0], [missing, 0], [0, 0]])
             next_memory.append(tf.ensure_shape(new_BMD, [None, length, None]))
         return tf.stop_gradient(tf.stack(next_memory))
+
+    if IS_KERAS_3:  # Which would take the shapes of Keras 2 for all outputs.
+        compute_output_spec = keras.Operation.compute_output_spec
 
     def compute_output_shape(self, input_shape):  # Keras would try floating point ids.
         batch_size, num_tokens = tf.TensorShape(input_shape)

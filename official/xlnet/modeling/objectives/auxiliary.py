@@ -24,10 +24,10 @@ from official.xlnet.configs.registry import AUXILIARY
 from official.xlnet.configs.sections import ObjectiveSections
 from official.xlnet.modeling.objectives.base import Labels, ObjectiveBatch
 from official.xlnet.modeling.ops.initializers import build_layers, normal
-from official.xlnet.modeling.ops.keras import keras
+from official.xlnet.modeling.ops.keras import Layer, keras
 
 
-class AuxiliaryObjective(keras.layers.Layer):
+class AuxiliaryObjective(Layer):
     """Base class: logistic regression on some hidden states of each row of a batch.
 
         logit = w · h + b,   loss = binary cross entropy
@@ -47,8 +47,10 @@ class AuxiliaryObjective(keras.layers.Layer):
 
     def build(self, input_shape=None):
         model = self.config.model
-        self.kernel = self.add_weight("kernel", [model.d_model], initializer=normal(model.init_std))
-        self.bias = self.add_weight("bias", [], initializer="zeros")
+        self.kernel = self.add_weight(
+            name="kernel", shape=[model.d_model], initializer=normal(model.init_std)
+        )
+        self.bias = self.add_weight(name="bias", shape=[], initializer="zeros")
         super().build(input_shape)
 
     def labels(self, batch: dict[str, tf.Tensor], task: ObjectiveBatch) -> Labels:
@@ -113,7 +115,7 @@ def register_auxiliary(name: str) -> Callable[[CreateAuxiliary], CreateAuxiliary
 
 
 @keras.utils.register_keras_serializable(package="xlnet")
-class AuxiliaryObjectives(keras.layers.Layer):
+class AuxiliaryObjectives(Layer):
     """The auxiliary objectives of a configuration, as attributes.
 
     Args:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Mapping
 from typing import Any
 
 import tensorflow as tf
 
 from official.xlnet.configs.registry import ATTENTION_INITS
-from official.xlnet.modeling.ops.keras import keras
+from official.xlnet.modeling.ops.keras import IS_KERAS_3, keras
 
 # Initializers are called with a shape and a dtype, as those of Keras are.
 AttentionInit = Callable[[float, int], Mapping[str, Callable]]
@@ -16,7 +17,9 @@ AttentionInit = Callable[[float, int], Mapping[str, Callable]]
 
 def normal(stddev: float) -> keras.initializers.Initializer:
     """Creates a normal initializer; sharing one would repeat its values."""
-    return keras.initializers.RandomNormal(stddev=stddev)
+    kind = functools.partial(keras.initializers.RandomNormal, stddev=stddev)
+    # That of Keras 3 draws its seed when it is made, that of Keras 2 when it is used.
+    return (lambda shape, dtype=None: kind()(shape, dtype)) if IS_KERAS_3 else kind()
 
 
 def build_layers(*layers: keras.layers.Layer, input_shape: Any = None) -> None:

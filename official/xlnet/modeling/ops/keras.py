@@ -5,6 +5,8 @@ TensorFlow reads for `tf.keras`, chooses it: 0 for Keras 3, tf_keras otherwise. 
 an import of the Model Garden, which needs it.
 """
 
+# ruff: noqa: F401  Other modules import the parts of the Keras that is chosen.
+
 from __future__ import annotations
 
 import contextlib
@@ -16,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 
 import tensorflow as tf
 
-from official.xlnet.errors import ConfigError
+from official.xlnet.errors import ConfigError, require_config
 
 IS_KERAS_3 = (
     os.environ.get("TF_USE_LEGACY_KERAS") in ("0", "false", "False")
@@ -24,8 +26,41 @@ IS_KERAS_3 = (
 )
 if TYPE_CHECKING or not IS_KERAS_3:
     import tf_keras as keras
+    from tensorflow import Variable
+    from tf_keras.layers import Dense, Embedding, Layer
+    from tf_keras.mixed_precision import LossScaleOptimizer
+    from tf_keras.optimizers import AdamW
+
+    def apply_sums(optimizer: Any, gradients: list[tf.Tensor], variables: list) -> None:
+        """Updates variables by gradients that are summed over all replicas, and not scaled."""
+        pairs = zip(gradients, variables, strict=True)
+        optimizer.apply_gradients(pairs, skip_gradients_aggregation=True)
+
+    def scaled_loss(optimizer: Any, loss: tf.Tensor) -> tf.Tensor:
+        """The loss to differentiate, with an optimizer that scales it."""
+        return optimizer.get_scaled_loss(loss)
+
+    def unscaled_gradients(optimizer: Any, gradients: list) -> list:
+        """Gradients of the loss, from those of the scaled loss."""
+        return optimizer.get_unscaled_gradients(gradients)
+
+    class Metric:
+        """Nothing: metrics of tf_keras are part of checkpoints, and add up over replicas."""
 else:
     import keras
+    from keras import Variable
+
+    from official.xlnet.modeling.ops.keras_3 import (
+        AdamW,
+        Dense,
+        Embedding,
+        Layer,
+        LossScaleOptimizer,
+        Metric,
+        apply_sums,
+        scaled_loss,
+        unscaled_gradients,
+    )
 
 
 def _refuse_tensorflow() -> None:
@@ -94,6 +129,13 @@ def require_no_other_keras(where: str, given: Any) -> None:
                 )
 
 
+def require_tf_keras(what: str) -> None:
+    """Raises `ConfigError` if the models are of Keras 3, which the Model Garden cannot use."""
+    require_config(
+        not IS_KERAS_3, "keras", f"tf_keras for {what}: set TF_USE_LEGACY_KERAS=1", "Keras 3"
+    )
+
+
 @contextlib.contextmanager
 def global_policy(policy: Any) -> Iterator[None]:
     """Context manager of a global precision policy; None leaves the one that is set."""
@@ -105,7 +147,7 @@ def global_policy(policy: Any) -> Iterator[None]:
         keras.mixed_precision.set_global_policy(before)
 
 
-class ConfiguredLayer(keras.layers.Layer):
+class ConfiguredLayer(Layer):
     """A layer that keeps every argument of its constructor in an attribute of the same name."""
 
     def get_config(self):
@@ -120,4 +162,6 @@ class GuardedLayer(ConfiguredLayer):
 
     def __call__(self, *args, **kwargs):
         require_same_keras((args, kwargs))
+        if "mask" in kwargs:  # Not Keras' own; the name of earlier versions.
+            kwargs["attention_mask"] = kwargs.pop("mask")
         return super().__call__(*args, **kwargs)

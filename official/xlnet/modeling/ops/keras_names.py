@@ -18,6 +18,7 @@ MODULES = {
     "FeedForward": "modeling.layers.feed_forward",
     "LAMB": "training.optimization",
     "LMHead": "modeling.layers.lm_head",
+    "LossScaleOptimizer": "modeling.ops.keras_3",
     "Mean": "modeling.models.trainable_model",
     "Muon": "training.optimization",
     "NumTargets": "modeling.models.trainable_model",

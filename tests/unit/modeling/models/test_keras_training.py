@@ -3,14 +3,13 @@
 import numpy as np
 import pytest
 import tensorflow as tf
-from official.nlp import optimization
 
 from benchmarks.data.random_records import write_data_set
 from official.xlnet.data.pretraining_dataset import pretraining_dataset
 from official.xlnet.errors import ConfigError, DataError
 from official.xlnet.modeling.models.xlnet_pretrainer import XLNetPretrainer
 from official.xlnet.modeling.models.xlnet_task_model import XLNetTaskModel
-from official.xlnet.modeling.ops.keras import keras
+from official.xlnet.modeling.ops.keras import IS_KERAS_3, keras
 from official.xlnet.training.optimization import create_optimizer
 from tests.helpers.compare import assert_all_close, values
 from tests.helpers.compiled import make_model, state
@@ -21,11 +20,19 @@ LossScaleOptimizer = keras.mixed_precision.LossScaleOptimizer
 OPTIMIZERS = {
     "by name": lambda: "adam",
     "of Keras": lambda: keras.optimizers.Adafactor(),
-    "legacy": lambda: keras.optimizers.legacy.Ftrl(),
-    "official.nlp adamw": lambda: optimization.create_optimizer(1e-2, 10, 0),
-    "official.nlp lamb": lambda: optimization.create_optimizer(1e-2, 10, 0, optimizer_type="lamb"),
     "own": lambda: create_optimizer(tiny_config().training, 1),
 }
+MODULES = [keras.optimizers]
+if not IS_KERAS_3:
+    from official.nlp import optimization
+
+    garden = optimization.create_optimizer
+    MODULES += [keras.optimizers.legacy]
+    OPTIMIZERS |= {
+        "legacy": lambda: keras.optimizers.legacy.Ftrl(),
+        "official.nlp adamw": lambda: garden(1e-2, 10, 0),
+        "official.nlp lamb": lambda: garden(1e-2, 10, 0, optimizer_type="lamb"),
+    }
 
 
 @pytest.fixture(scope="module")
@@ -48,7 +55,7 @@ def test_every_kind_of_optimizer_lowers_the_loss(pretrainer, name):
     assert losses[1] < losses[0]
 
 
-@pytest.mark.parametrize("module", [keras.optimizers, keras.optimizers.legacy])
+@pytest.mark.parametrize("module", MODULES)
 def test_loss_scaling_changes_nothing_but_the_range(pretrainer, module):
     """The loss is multiplied, the gradients are divided: the same update, and the same norm."""
     runs = []
@@ -218,13 +225,14 @@ def test_a_callback_that_sets_a_scheduled_rate(pretrainer, callback):
     for optimizer in (
         OPTIMIZERS["own"](),
         LossScaleOptimizer(OPTIMIZERS["own"]()),
-        keras.optimizers.legacy.SGD(schedule),
+        *(module.SGD(schedule) for module in MODULES),
     ):
         pretrainer.compile(optimizer)
         with pytest.raises(ConfigError, match="expected an optimizer with a constant learning"):
             pretrainer.fit(data, callbacks=[callback])
     pretrainer.compile("sgd", run_eagerly=True)
-    rates = pretrainer.fit(data, callbacks=[callback], verbose=0).history["lr"]
+    history = pretrainer.fit(data, callbacks=[callback], verbose=0).history
+    rates = history["learning_rate" if IS_KERAS_3 else "lr"]
     assert rates == pytest.approx([0.5 if callback is RATE_CALLBACKS[0] else 0.01])
 
 

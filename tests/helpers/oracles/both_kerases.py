@@ -1,0 +1,93 @@
+"""What has to be the same with both Kerases, as a program: `both_kerases FILE [CHECKPOINT]`.
+
+It writes a JSON file: the keys of a checkpoint of every model, and losses and weights of steps.
+They go on from CHECKPOINT; without one, they leave checkpoints beside FILE.
+"""
+
+import json
+import sys
+import tempfile
+
+import tensorflow as tf
+
+from official.xlnet.configs.registry import OPTIMIZERS
+from official.xlnet.modeling.models.xlnet_pretrainer import XLNetPretrainer
+from official.xlnet.modeling.models.xlnet_task_model import XLNetTaskModel
+from official.xlnet.training.optimization import create_optimizer
+from tests.helpers.task_corpora import KINDS, task_config
+from tests.helpers.tiny import random_windows, randomize, tiny_config
+
+PRETRAINERS = {
+    "tied biases": {"untie_r": False},
+    "next sentence": {"objective.next_sentence": True},
+    "auxiliary": {"objective.auxiliary": ["capitalization"], "auxiliary_steps": [0]},
+    "shared": {"depth": "shared"},
+    "adaptive": {"depth": "adaptive"},
+    **{name: {"optimizer": name} for name in OPTIMIZERS.names()},
+    "float16": {"precision": "mixed_float16"},
+}
+TASK = {"labels": ("a", "b", "c"), "summary": "attn"}
+TASKS = dict.fromkeys(KINDS, TASK) | {
+    "multitask": {
+        "subtasks": ("nli", "tone", "like"),
+        "labels": ("nli/no", "nli/so", "tone/bad", "tone/good"),
+        "text_columns": ("nli/a", "nli/b", "tone/a", "like/a", "like/b"),
+        "target_means": (0.0, 0.0, 2.5),
+        "target_scales": (1.0, 1.0, 0.7),
+        "answer_module": "san",
+    },
+}
+
+
+def keys(config, model):
+    """{key of a checkpoint: shape}."""
+    optimizer = create_optimizer(config.training, config.model.num_layers)
+    optimizer.build(model.trainable_variables)
+    model.compile(optimizer)
+    with tempfile.TemporaryDirectory() as folder:
+        path = tf.train.Checkpoint(model=model, optimizer=optimizer).save(f"{folder}/ckpt")
+        return {name: list(shape) for name, shape in tf.train.list_variables(path)}
+
+
+def all_keys():
+    """{name of a model: keys}."""
+    found = {}
+    for name, changes in PRETRAINERS.items():
+        config = tiny_config(**changes)
+        found[name] = keys(config, XLNetPretrainer(config))
+    for name, settings in TASKS.items():
+        config = task_config(name=name, **settings)
+        found[f"task {name}"] = keys(config, XLNetTaskModel(config))
+    return found
+
+
+def steps(optimizer, path, is_begun):
+    """Losses and sums of weights of steps 0, 1, or of 2, 3 of a run in `path`."""
+    config = tiny_config(
+        dropout=0.1, dropatt=0.1, layer_decay=0.7, optimizer=optimizer, num_steps=9, warmup_steps=2
+    )
+    model = XLNetPretrainer(config)
+    randomize(model.trainable_variables, seed=5, scale=0.1)
+    model.compile(create_optimizer(config.training, config.model.num_layers), run_eagerly=True)
+    model.optimizer.build(model.trainable_variables)
+    state = tf.train.Checkpoint(model=model, optimizer=model.optimizer)
+    if is_begun:
+        state.read(path).assert_consumed()
+    found = []
+    for step in (2, 3) if is_begun else (0, 1):
+        model.reset_metrics()
+        metrics = model.train_step(random_windows(step))
+        found.append({name: float(value) for name, value in metrics.items()})
+    if not is_begun:
+        state.write(path)
+    weights = [variable.numpy().tolist() for variable in model.trainable_variables]
+    return found, weights
+
+
+if __name__ == "__main__":
+    file, *begun = sys.argv[1:]
+    (path,) = begun or [file]
+    names = OPTIMIZERS.names()
+    results = {name: steps(name, f"{path}-{name}", bool(begun)) for name in names}
+    with open(file, "w", encoding="utf-8") as output:
+        json.dump({"keys": {} if begun else all_keys(), "steps": results}, output)

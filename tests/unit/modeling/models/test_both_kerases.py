@@ -1,0 +1,41 @@
+"""Checkpoints and steps are the same with tf_keras and with Keras 3, in processes of their own."""
+
+import json
+import os
+import subprocess
+import sys
+
+import pytest
+
+from tests.helpers.compare import assert_same_items
+
+pytestmark = pytest.mark.slow
+
+
+def run(keras, *arguments):
+    """What `both_kerases` writes, with Keras 2 or 3."""
+    command = [sys.executable, "-m", "tests.helpers.oracles.both_kerases", *map(str, arguments)]
+    environment = {**os.environ, "TF_USE_LEGACY_KERAS": str(int(keras == 2))}
+    subprocess.run(command, env=environment, check=True)
+    return json.loads(arguments[0].read_text())
+
+
+@pytest.fixture(scope="module")
+def begun(tmp_path_factory):
+    """(folder, {Keras: results of the first steps})."""
+    folder = tmp_path_factory.mktemp("kerases")
+    return folder, {keras: run(keras, folder / f"{keras}") for keras in (2, 3)}
+
+
+def test_checkpoints_have_the_same_keys(begun):
+    two, three = (begun[1][keras]["keys"] for keras in (2, 3))
+    assert len(two) > 15 and all(len(keys) > 30 for keys in two.values())
+    for name in two:
+        assert_same_items(sorted(three[name].items()), sorted(two[name].items()))
+
+
+def test_a_run_that_keras_2_began_resumes_with_keras_3(begun):
+    folder, results = begun
+    assert results[3]["steps"] == results[2]["steps"]  # To the bit.
+    two, three = (run(keras, folder / f"again{keras}", folder / "2") for keras in (2, 3))
+    assert three["steps"] == two["steps"]
