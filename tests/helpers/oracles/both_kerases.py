@@ -32,8 +32,6 @@ TASKS = dict.fromkeys(KINDS, TASK) | {
         "subtasks": ("nli", "tone", "like"),
         "labels": ("nli/no", "nli/so", "tone/bad", "tone/good"),
         "text_columns": ("nli/a", "nli/b", "tone/a", "like/a", "like/b"),
-        "target_means": (0.0, 0.0, 2.5),
-        "target_scales": (1.0, 1.0, 0.7),
         "answer_module": "san",
     },
 }
