@@ -6,7 +6,8 @@ import random
 import pytest
 
 from official.xlnet.data.examples import TextExample, examples_checksum
-from official.xlnet.files.checksums import content_checksum
+from official.xlnet.errors import ConfigError
+from official.xlnet.files.checksums import check_inputs, content_checksum
 
 
 @pytest.mark.parametrize("size", [1, 17, (1 << 16) + 1, (1 << 24) + 5])
@@ -35,3 +36,16 @@ def test_examples_are_compared_by_what_they_say():
             found.append(examples_checksum([*examples[:number], other, *examples[number + 1 :]]))
     assert {*found[2:7]} == {examples_checksum(examples)}
     assert len({*found}) == len(found) - 4
+
+
+def test_a_run_whose_record_has_an_earlier_checksum_of_its_weights_goes_on(tmp_path):
+    path, folder = tmp_path / "weights", str(tmp_path / "run")
+    path.write_bytes(b"12")
+    now = {"initial weights": content_checksum([str(path)])}
+    check_inputs(folder, {"initial weights": "5" * 64}, is_begun=False)
+    check_inputs(folder, now, is_begun=True)
+    check_inputs(folder, now, is_begun=False)
+    check_inputs(folder, now, is_begun=True)
+    path.write_bytes(b"13")
+    with pytest.raises(ConfigError, match="initial weights that its run was made from"):
+        check_inputs(folder, {"initial weights": content_checksum([str(path)])}, is_begun=True)
