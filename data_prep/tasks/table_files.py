@@ -91,7 +91,7 @@ def _separator(reading: Reading, first: str, own: str) -> str:
     return own
 
 
-_AFTER_RETURN = re.compile(r"(?<=\r)(?!\n)")  # In a header: all lines end so, as on old Macs.
+_AFTER_RETURN = re.compile(r"(?<=\r)(?=[^\n])")  # In a header: all lines end so, as on old Macs.
 # A field with quotes in quotes, as a writer of CSV makes it.
 _QUOTED = re.compile(r'"(?:[^"]*"")+[^"]*"')
 

@@ -9,6 +9,7 @@ import csv
 import dataclasses
 import importlib.util
 import random
+import types
 
 import datasets
 import numpy as np
@@ -186,6 +187,11 @@ def data_classes(columns, rng):
     return [dataclasses.make_dataclass("Row", columns)(**row) for row in rows_of(columns)]
 
 
+def only_method(name, make):
+    """A frame of another package, of which one method is known."""
+    return lambda *drawn: types.SimpleNamespace(**{name: getattr(make(*drawn), name)})
+
+
 def write(kind):
     def source(columns, rng, path):
         frame, path = frame_of(columns, rng), str(path / f"a.{kind}")
@@ -228,6 +234,8 @@ CONTAINERS = {
     "batch": lambda columns, rng: arrow(columns, rng).combine_chunks().to_batches()[0],
     "reader": lambda columns, rng: arrow(columns, rng).to_reader(),
     "Arrow data set": lambda columns, rng: pyarrow.dataset.dataset(arrow(columns, rng)),
+    "Arrow's C interface": only_method("__arrow_c_stream__", arrow),
+    "dataframe protocol": only_method("__dataframe__", lambda *drawn: pa.table(frame_of(*drawn))),
     "HF": hf,
     "HF classes": hf_classes,
     "HF iterable": lambda columns, rng: hf_classes(columns, rng).to_iterable_dataset(),
@@ -239,8 +247,12 @@ if importlib.util.find_spec("polars"):
 
     CONTAINERS["Polars"] = lambda columns, rng: pl.from_pandas(frame_of(columns, rng))
     CONTAINERS["lazy"] = lambda columns, rng: pl.from_pandas(frame_of(columns, rng)).lazy()
-NO_TABLE = ("json", "token_classification")
-FLAT = ("classification", "regression", "multi_label", "ranking")
+LISTS = ("token_classification", "multiple_choice")
+WITHOUT = {  # What is in no such container.
+    **dict.fromkeys(("csv", "tsv"), LISTS),
+    "json": ("token_classification",),
+    "dataframe protocol": (*LISTS, "multi_label"),
+}
 
 
 @pytest.mark.parametrize("container", [*CONTAINERS, *FILES])
@@ -249,7 +261,7 @@ def test_rows_are_the_examples_that_they_were_made_of(task, container, tmp_path)
     for seed in range(DRAWS):
         rng = random.Random(f"{task} {seed}")
         columns, expected, (label, other) = drawn(rng, task)
-        if (container in ("csv", "tsv") and task not in FLAT) or (container, task) == NO_TABLE:
+        if task in WITHOUT.get(container, ()):
             continue
         if container in FILES:
             source = write(container)(columns, rng, tmp_path)

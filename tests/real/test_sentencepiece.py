@@ -113,3 +113,19 @@ def test_our_ids_are_sentencepieces_own_up_to_the_records(
 def test_other_conventions_are_refused_in_a_sentence(text, tmp_path, options, message):
     with pytest.raises(DataError, match=message):
         Tokenizer(train(text, tmp_path, options))
+
+
+def test_places_of_bytes_that_spell_the_space_before_a_word(text, tmp_path):
+    """A vocabulary of whole words spells all others, and their space, as bytes."""
+    options = {**SPECIALS, "model_type": "word", "byte_fallback": True, "vocab_size": 700}
+    tokenizer, draw = Tokenizer(train(text, tmp_path, options)), random.Random(0)
+    for _ in range(200):
+        words = ["".join(draw.choices("abc19ﬁ中😀", k=draw.randint(1, 4))) for _ in range(3)]
+        written = " ".join(words)
+        ids, offsets = tokenizer.encode_with_offsets(written)
+        assert ids == tokenizer.encode(written)
+        covered = {place for start, end in offsets for place in range(start, end)}
+        assert covered == {place for place, c in enumerate(written) if c != " "}
+        assert offsets == sorted(offsets)
+    with pytest.raises(DataError, match="expected a vocabulary with spaces, got bytes in place"):
+        OffsetTokenizer(tokenizer, GraphTokenizer.__new__(GraphTokenizer))

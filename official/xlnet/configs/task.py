@@ -30,11 +30,12 @@ class TaskConfig(Section):
       labels: class names in the order of the logits; empty: inferred from the training data.
       columns: column names of a table without a header row.
       text_columns: text columns, each encoded as its own segment; empty: all columns
-        except the label and ids.
+        except the label, ids, numbers and dates. Of CoNLL files, the column of words, from 1.
       label_column: name of the label column; for `multitask`, of all data sets of its own. Where a
         table has no column `label`, the only one with a usual name: `labels`, `class`, `target`, ….
       label_type: type of the labels in rows of Python: `str`, `int`, `float` or `bool`. Labels that
-        `predict` returns have it; names of classes, and what files hold, are strings.
+        `predict` returns have it; names of classes, and what files hold, are strings. With `int`,
+        tags that are integers are places in `labels`.
       group_column: column whose rows with one value are held out together; empty: none.
       max_length: maximum sequence length in tokens, T; longer inputs are truncated.
       truncation_side: side from which long texts are truncated: `right` or `left`.

@@ -89,7 +89,7 @@ def clean_with_alignment(
         source = np.repeat(np.arange(len(text)), sizes)
         return clean(text, lowercase, keep_whitespace=True), source, source + 1
     aligned: list[tuple[str, int, int]] = []  # Characters with the start and end of their source.
-    gap_start = -1  # End of the previous word.
+    gap_start, size = -1, 0  # End of the previous word; characters from the previous source.
     for word in re.finditer(r"\S+", text):
         if gap_start >= 0:
             aligned.append((" ", gap_start, word.start()))
@@ -100,10 +100,11 @@ def clean_with_alignment(
             if not (keep_accents or kept.isascii()):
                 kept = _fold(kept)
             if not kept and aligned and aligned[-1][0] != " ":
-                aligned[-1] = (*aligned[-1][:2], end)
-            aligned += [
-                (character, start, end) for character in (kept.lower() if lowercase else kept)
-            ]
+                aligned[-size:] = [(c, first, end) for c, first, _ in aligned[-size:]]
+                continue
+            characters = kept.lower() if lowercase else kept
+            aligned += [(character, start, end) for character in characters]
+            size = len(characters)
     # Lower-casing sigma depends on the surrounding word.
     characters = "".join(character for character, *_ in aligned)
     cleaned = clean(text, lowercase, keep_accents) if lowercase else characters

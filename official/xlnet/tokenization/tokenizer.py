@@ -161,14 +161,18 @@ class Tokenizer:
         require_data(found == SPECIAL_PIECES, where, expected, " ".join(found))
         self._check_kind()
         self._is_byte = np.array([self._processor.is_byte(i) for i in range(num_pieces)])
-        byte_V = np.full(num_pieces, -1)
-        byte_V[self._is_byte] = [int(pieces[i][1:-1], 16) for i in np.flatnonzero(self._is_byte)]
-        self._continues_character = np.isin(byte_V, _CONTINUATION_BYTES)
+        self._byte = np.full(num_pieces, -1)
+        self._byte[self._is_byte] = [
+            int(pieces[i][1:-1], 16) for i in np.flatnonzero(self._is_byte)
+        ]
+        self._continues_character = np.isin(self._byte, _CONTINUATION_BYTES)
         self.num_characters = np.where(
             self._is_byte, ~self._continues_character, [len(plain(piece)) for piece in pieces]
         )
         self.is_word_start = np.where(
-            self._is_byte, np.isin(byte_V, _FIRST_BYTES_OF_UNSPACED), [*map(_begins_word, pieces)]
+            self._is_byte,
+            np.isin(self._byte, _FIRST_BYTES_OF_UNSPACED),
+            [*map(_begins_word, pieces)],
         )
         begins = [not continues_word(piece) for piece in pieces]
         self.is_start_after_unspaced = np.where(self._is_byte, ~self._continues_character, begins)
@@ -327,11 +331,16 @@ class Tokenizer:
         ]
         spans: list[tuple[int, int]] = []
         first = 0  # Index in `visible` of the next piece's first character.
-        for i, piece in tokens:
+        ids = [i for i, _ in tokens]
+        for k, (i, piece) in enumerate(tokens):
             if self._continues_character[i]:
                 spans.append(spans[-1])
                 continue
-            last = first + (1 if self._is_byte[i] else len(piece) - piece.count(WORD_START))
+            if self._is_byte[i]:  # Those of `▁`, in a vocabulary of whole words, are not visible.
+                number = self._byte[ids[k : k + 3]].tolist() != [*WORD_START.encode()]
+            else:
+                number = len(piece) - piece.count(WORD_START)
+            last = first + number
             start = end = visible[first][0] if first < len(visible) else len(cleaned)
             if last > first:
                 end = visible[last - 1][1]
@@ -339,7 +348,6 @@ class Tokenizer:
                     end -= 1
             spans.append((starts[start], ends[end - 1] if last > first else starts[start]))
             first = last
-        ids = [i for i, _ in tokens]
         self.counts.update(tokens=len(ids), unknown_tokens=ids.count(UNK_ID))
         return ids, spans
 

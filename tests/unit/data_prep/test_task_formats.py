@@ -190,3 +190,17 @@ def test_settings_that_no_data_set_uses_are_refused(settings, tmp_path):
     assert_refused(
         "expected each NAME once, got 'sst2=", read_task, f"{files},{files}", task_of("multitask")
     )
+
+
+@pytest.mark.parametrize(
+    ("text", "texts"),
+    [
+        ("text\tlabel\na\rb\tx\n\rc\ty\n", ["a\rb", "\rc"]),
+        ("text\tlabel\r\na\rb\tx\r\nc\ty\r\n", ["a\rb", "c"]),
+        ("text\tlabel\ra\tx\rb\ty\r", ["a", "b"]),  # Lines of old Macs.
+    ],
+)
+def test_a_carriage_return_in_a_line_of_tsv_is_text(text, texts, tmp_path):
+    (tmp_path / "a.tsv").write_bytes(text.encode())
+    found, counts = read_task(str(tmp_path / "a.tsv"), task_of())
+    assert texts_and_labels(found) == [((texts[0],), "x"), ((texts[1],), "y")] and not counts

@@ -308,7 +308,11 @@ def test_tokens_begin_after_characters_that_normalization_removes(vocab_file):
     characters = [chr(i) for i in range(0x80, 0x3100) if unicodedata.category(chr(i)) in kinds]
     tokenizer = Tokenizer(vocab_file)
     offsets = tf.function(OffsetTokenizer(tokenizer, GraphTokenizer(tokenizer)).__call__)
-    texts = [form.format(c) for form in ("the {}cat on", "the{} cat", "a {} c") for c in characters]
+    texts = [
+        form.format(c)
+        for form in ("the {}cat on", "the{} cat", "a {} c", "ﬀ{}ﬁ")
+        for c in characters
+    ]
     ids, starts, ends = (x.to_list() for x in offsets(tf.constant(texts)))
     for row, text in enumerate(texts):
         spans = list(zip(starts[row], ends[row], strict=True))

@@ -87,6 +87,9 @@ def test_offsets_are_those_of_the_original_text(tokenizer):
     assert cleaned == 'cafe "fi"i'
     assert start.tolist() == [2, 3, 4, 5, 7, 9, 11, 11, 12, 14]
     assert end.tolist() == [3, 4, 5, 7, 9, 11, 12, 12, 14, 15]
+    # A mark belongs to all characters of the ligature before it.
+    cleaned, start, end = clean_with_alignment("xﬁ\u0301\u0302n")
+    assert (cleaned, start.tolist(), end.tolist()) == ("xfin", [0, 1, 1, 4], [1, 4, 4, 5])
 
 
 def test_decode_gives_cleaned_text_back(tokenizer):

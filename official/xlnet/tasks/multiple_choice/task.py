@@ -88,8 +88,9 @@ class MultipleChoice(Task):
                 f"from 2 to task.num_choices = {most} options",
                 len(example.choices),
             )
-            is_one = example.label is None or example.label in range(len(example.choices))
-            require_data(is_one, example.id, "the index of an option", example.label)
+            texts = [number for number, choice in enumerate(example.choices) if choice]
+            is_one = example.label is None or example.label in texts
+            require_data(is_one, example.id, "the index of an option with text", example.label)
         return in_groups(self._read, examples, lambda example: len(example.texts))
 
     def _read(self, _, examples: Sequence[ChoiceExample]) -> list[list[Unit]]:
@@ -107,7 +108,9 @@ class MultipleChoice(Task):
         for example in examples:
             missing = self.config.task.settings(ChoiceConfig).num_choices - len(example.choices)
             labels = {} if example.label is None else {"label": np.array(example.label, np.int32)}
-            own = [next(sequences) for _ in example.choices]
+            # An exported model ignores empty choices, too: its rows are filled up with them.
+            is_empty = [not choice and any(example.choices) for choice in example.choices]
+            own = [{} if empty else x for empty, x in zip(is_empty, sequences, strict=False)]
             units.append([Unit(own + [{}] * missing, labels)])
         return units
 

@@ -48,6 +48,9 @@ class OffsetTokenizer(tf.Module):
             "a vocabulary without added tokens",
             f"{shown(tokens)}; `xlnet predict` reads them",
         )
+        has_spaces = tokenizer.piece_to_id(WORD_START) != UNK_ID or all(tokenizer.num_characters)
+        got = "bytes in place of the space before a word; `xlnet predict` reads them"
+        require_data(has_spaces, "places of tokens in a graph", "a vocabulary with spaces", got)
         self._graph = graph_tokenizer
         self._tracking = tensorflow_text.SentencepieceTokenizer(
             graph_tokenizer.sentencepiece.model_proto, out_type=tf.int32
