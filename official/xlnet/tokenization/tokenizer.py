@@ -160,11 +160,9 @@ class Tokenizer:
         expected = f"its first pieces to be {' '.join(SPECIAL_PIECES)}"
         require_data(found == SPECIAL_PIECES, where, expected, " ".join(found))
         self._check_kind()
-        self._is_byte = np.array([self._processor.is_byte(i) for i in range(num_pieces)])
-        self._byte = np.full(num_pieces, -1)
-        self._byte[self._is_byte] = [
-            int(pieces[i][1:-1], 16) for i in np.flatnonzero(self._is_byte)
-        ]
+        byte = self._processor.is_byte
+        self._byte = np.array([int(p[1:-1], 16) if byte(i) else -1 for i, p in enumerate(pieces)])
+        self._is_byte = self._byte >= 0
         self._continues_character = np.isin(self._byte, _CONTINUATION_BYTES)
         self.num_characters = np.where(
             self._is_byte, ~self._continues_character, [len(plain(piece)) for piece in pieces]
