@@ -14,6 +14,7 @@ from official.xlnet.modeling.ops.keras import (
     GuardedLayer,
     keras,
     require_no_other_keras,
+    require_tf_keras,
 )
 
 _SETS_THE_RATE = (
@@ -34,6 +35,8 @@ class CheckedFit(GuardedLayer, keras.Model):
     def compile(self, *args, **kwargs):
         """As in Keras; raises `ConfigError` for an optimizer, loss or metric of Keras 3."""
         require_no_other_keras("compile", (args, kwargs))
+        if self.distribute_strategy.num_replicas_in_sync > 1:
+            require_tf_keras("several replicas")  # A step of Keras 3 ends with an error there.
         if IS_KERAS_3:  # Which would compile with XLA by default.
             kwargs.setdefault("jit_compile", False)
         super().compile(*args, **kwargs)
