@@ -15,6 +15,7 @@ from official.xlnet.modeling.layers.feed_forward import FeedForward
 from official.xlnet.modeling.layers.lora import AdaptedKernel, Lora
 from official.xlnet.modeling.models.xlnet_classifier import XLNetClassifier
 from official.xlnet.modeling.models.xlnet_task_model import XLNetTaskModel
+from official.xlnet.modeling.networks.stored_encoder import stored_encoder
 from official.xlnet.training.optimization import layer_of
 from tests.helpers.compare import assert_all_close, assert_all_differ, assert_all_equal, values
 from tests.helpers.compiled import make_model
@@ -238,6 +239,8 @@ def test_a_model_directory_has_no_adapters(is_merged, tmp_path):
     adapters = xlnet.add_lora(encoder, RANK)
     randomize(adapters.variables, 3)
     content, kernels = encoder(IDS)["content"], values(encoder.blocks[0].variables)
+    stored, _ = stored_encoder(encoder, IDS.shape[1])
+    np.testing.assert_allclose(stored(IDS)["content"], content, atol=1e-5)
     if is_merged:
         xlnet.merge_lora(encoder)
     xlnet.save_pretrained(encoder, tmp_path / "model", vocabulary)
