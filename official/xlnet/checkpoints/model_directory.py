@@ -204,15 +204,14 @@ def save_pretrained(
 def merged_weights(model: Any) -> Iterator[None]:
     """Context manager: the weights of a model as a model directory has them, without adapters."""
     encoder = getattr(model, "encoder", model)
-    if encoder.lora is None:
-        yield
-        return
     lora = encoder.without_lora()
+    kernels = lora.add() if lora else []
     try:
-        with lora.merged():
-            yield
+        yield
     finally:
         encoder.lora = lora
+        for kernel, value in kernels:
+            kernel.assign(value)
 
 
 def restore(model_dir: str, **parts: tf.Module) -> None:

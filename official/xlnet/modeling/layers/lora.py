@@ -9,7 +9,6 @@ R starts at 0, so that a model with new adapters is the model without them. s = 
 
 from __future__ import annotations
 
-import contextlib
 import math
 import types
 from collections.abc import Iterable, Iterator
@@ -129,30 +128,25 @@ class Lora(keras.layers.Layer):
         for layer in self._hidden.frozen:
             layer.trainable = False
 
+    def add(self) -> list[tuple[tf.Variable, np.ndarray]]:
+        """Adds the adapters to the kernels; returns these, with their former values."""
+        kernels = []
+        for _, _, adapted in self._hidden.places:
+            kernels.append((adapted.kernel, adapted.kernel.numpy()))
+            adapted.kernel.assign(adapted.merged())
+        return kernels
+
     def merge(self) -> None:
         """Adds the adapters to the kernels, whose places they leave.
 
         Graphs that were traced before compute the same, as R is 0 now.
         """
+        self.add()
         for layer, name, adapted in self._hidden.places:
-            adapted.kernel.assign(adapted.merged())
             adapted.right.assign(tf.zeros_like(adapted.right))
             _replace(layer, name, adapted.kernel)
         for layer in self._hidden.frozen:
             layer.trainable = True
-
-    @contextlib.contextmanager
-    def merged(self) -> Iterator[None]:
-        """Context manager: the kernels include the adapters, as a model directory has them."""
-        adapters = [adapted for _, _, adapted in self._hidden.places]
-        kernels = [adapted.kernel.numpy() for adapted in adapters]
-        for adapted in adapters:
-            adapted.kernel.assign(adapted.merged())
-        try:
-            yield
-        finally:
-            for adapted, kernel in zip(adapters, kernels, strict=True):
-                adapted.kernel.assign(kernel)
 
 
 def _replace(layer: keras.layers.Layer, name: str, value: Any) -> None:

@@ -60,11 +60,7 @@ class CheckedFit(GuardedLayer, keras.Model):
         require_no_other_keras("callbacks", getattr(callbacks, "callbacks", callbacks))
         _check_callbacks(callbacks, self.optimizer)
         _check_weights(x, y, **kwargs)
-        if isinstance(validation_data, tuple):
-            validation_data = self._inputs(validation_data[0]), *_arrays(validation_data[1:])
-        else:
-            validation_data = self._inputs(validation_data)
-        kwargs |= {"callbacks": callbacks, "validation_data": validation_data}
+        kwargs |= {"callbacks": callbacks, "validation_data": self._inputs(validation_data)}
         if hasattr(x, "element_spec"):  # Keras 3 warns that it does not shuffle a data set.
             kwargs.setdefault("shuffle", False)
         return super().fit(self._inputs(x), _arrays(y), *args, **kwargs)
@@ -92,7 +88,8 @@ class CheckedFit(GuardedLayer, keras.Model):
         """Inputs with arrays for lists; raises an error where token ids are out of range."""
         if isinstance(x, tf.data.Dataset):
             return x.map(self._checked)
-        return self._checked(_arrays(x))
+        x = _arrays(x)
+        return self._checked(*x) if isinstance(x, tuple) else self._checked(x)
 
     def _checked(self, x: Any, *rest: Any) -> Any:
         ids = x.get("token_ids") if isinstance(x, dict) else x
