@@ -204,7 +204,7 @@ def save_pretrained(
 def merged_weights(model: Any) -> Iterator[None]:
     """Context manager: the weights of a model as a model directory has them, without adapters."""
     encoder = getattr(model, "encoder", model)
-    lora = encoder.without_lora()
+    lora = encoder.without_lora() if encoder.lora else None
     kernels = lora.add() if lora else []
     try:
         yield
