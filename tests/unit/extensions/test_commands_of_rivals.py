@@ -71,10 +71,6 @@ def test_attention_maps_are_shown(folder, capsys):
         (("generate", "--text=the time"), "model.network: expected xlnet to generate text"),
         (("export", "--head=lm", "--output={0}/lm"), "model.network: expected xlnet to generate"),
         (
-            ("inspect", "steps", "--text=the time", "--output={0}/a.png"),
-            "model.network: expected xlnet to inspect a text",
-        ),
-        (
             ("export", "--weights=int8", "--output={0}/x"),
             "weights: expected float32 with model.net",
         ),
