@@ -139,11 +139,11 @@ def test_early_stopping_keeps_the_best_and_a_run_that_has_stopped_is_left_alone(
     ("train", "dev", "setting", "message"),
     [
         (None, "label\ttext\ngoood\ta b\n", "", "got 'goood'; did you mean 'good'?"),
-        (None, "lable\ttext\ngood\ta\n", "", "expected a column 'label', got lable, text"),
+        (None, "lable\ttext\ngood\ta\n", "", "expected a column 'label', got lable ('good'), text"),
         ("label\ttext\ngood\ta\ngood\tb\n", None, "", "at least two classes, got good"),
         ("label\ttext\n", None, "", "expected examples, got none"),
         ("", None, "", "expected a header with column names, got an empty file"),
-        (None, None, "task.text_columns=[txt]", "expected a column 'txt', got label, text"),
+        (None, None, "task.text_columns=[txt]", "expected a column 'txt', got label ("),
         ("label\ttext\ngood\t\nbad\t \n", None, "", "expected examples with text, got none"),
         (None, None, "task.max_length=2", "expected at least 3 for 1 text(s)"),
         (None, None, "task.metric=acuracy", "task.metric: expected one of accuracy"),
