@@ -265,7 +265,9 @@ def find(module: str, name: str) -> tuple[str, Definition]:
     for node in parse(module).body:
         if isinstance(node, Definition) and node.name == name and not is_overload(node):
             return module, node
-        if isinstance(node, ast.ImportFrom) and name in [alias.name for alias in node.names]:
+        if not isinstance(node, ast.ImportFrom):
+            continue
+        if name in [alias.asname or alias.name for alias in node.names]:
             return find(str(node.module), name)
     raise ValueError(f"{module} neither defines nor imports {name}")
 

@@ -12,7 +12,7 @@ import shutil
 import tempfile
 import uuid
 from collections.abc import Iterator
-from typing import IO, NoReturn
+from typing import Any, IO, NoReturn
 
 from official.xlnet.errors import require_data
 from official.xlnet.files import file_system
@@ -111,7 +111,7 @@ def _temporary(folder: str, path: str, is_folder: bool = False) -> Iterator[str]
         finally:
             os.close(descriptor)
             _remove(temporary)
-    except OSError as error:
+    except Exception as error:
         raise_with_name(error, temporary, path)
 
 
@@ -169,8 +169,13 @@ def _remove(path: str) -> None:
         os.unlink(path)
 
 
-def raise_with_name(error: OSError, temporary: str, path: str) -> NoReturn:
+def raise_with_name(error: Any, temporary: str, path: str) -> NoReturn:
     """Raises an error of a temporary file again, with the name that the user gave."""
+    if hasattr(error, "node_def"):  # An error of TensorFlow.
+        message = error.message.replace(temporary, path)
+        raise type(error)(error.node_def, error.op, message) from None
+    if not isinstance(error, OSError):
+        raise error
     # ENOSPC has no file name; copying names both files.
     names = [str(name) for name in (error.filename, error.filename2) if name] or [temporary]
     for name in filter(lambda name: error.errno and temporary in name, names):

@@ -144,7 +144,8 @@ class TextEmbedder:
         windows = [
             (text, start) for text, row in enumerate(ids) for start in self._starts(len(row))
         ]
-        features = pack([ragged([ids[text][start:] for text, start in windows])], self.max_length)
+        rows = [ids[text][start:] for text, start in windows]
+        features = pack([ragged(rows)], min(self.max_length, 3 + max(map(len, rows), default=0)))
         sizes = features["token_ids"].row_lengths().numpy().tolist()
         longest = max(sizes, default=0)
         self._require_capacity(next(n for n in self._lengths if n >= longest))

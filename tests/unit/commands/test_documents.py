@@ -65,6 +65,8 @@ def check(block, place):
             files = [*files, *(path for path in configs if path.startswith("configs/"))]
         elif second == "-m":
             assert importlib.util.find_spec(words[2]), place
+        elif second == "-c":
+            ast.parse(words[2], place)
         elif first == "python":
             files = [*files, second]
         elif first == "make":
