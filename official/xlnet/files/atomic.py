@@ -12,7 +12,7 @@ import shutil
 import tempfile
 import uuid
 from collections.abc import Iterator
-from typing import Any, IO, NoReturn
+from typing import IO, Any, NoReturn
 
 from official.xlnet.errors import require_data
 from official.xlnet.files import file_system
