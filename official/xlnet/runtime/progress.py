@@ -70,7 +70,7 @@ class Progress:
         """Displays a line that is not overwritten, in place of the bar."""
         if self._bar is not None:
             self._bar.leave = False
-            self.close()
+            Progress.close(self)  # The bar, and nothing that a subclass has open.
         self._write(text)
 
     def _write(self, text: str) -> None:

@@ -10,6 +10,8 @@ import termios
 import pytest
 
 from official.xlnet.runtime import progress
+from official.xlnet.runtime.history import read_history
+from official.xlnet.runtime.metrics_log import RunLog
 from official.xlnet.runtime.progress import Progress, minutes_and_seconds
 
 LINES = ["step 1", "step 31", "step 61", "accuracy 0.5", "step 104", "step 105"]
@@ -58,3 +60,16 @@ def test_a_cell_of_a_notebook_gets_a_bar():
 )
 def test_durations(seconds, text):
     assert minutes_and_seconds(seconds) == text
+
+
+def test_a_line_in_place_of_the_bar_leaves_the_history_of_a_run_open(tmp_path, monkeypatch):
+    (tmp_path / "logs").mkdir()
+    log = RunLog(str(tmp_path), 0, json_log=False)
+    monkeypatch.setattr(log, "_stream", io.StringIO())
+    monkeypatch.setattr(log, "_has_bar", True)
+    for step in (1, 2):
+        log.history(step, 0.5)
+        log.show(f"step {step}", step / 3)
+        log.log_line("evaluated")
+    log.close()
+    assert [row["step"] for row in read_history(str(tmp_path))] == [1, 2]
