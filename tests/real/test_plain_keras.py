@@ -11,7 +11,7 @@ from official.xlnet.modeling.ops.keras import keras
 from tests.helpers.tiny import VOCAB, tiny_encoder
 
 LOAD = """
-import numpy as np, tensorflow as tf, tf_keras
+import numpy as np, tensorflow as tf, tf_keras as keras
 loaded = tf.saved_model.load("saved_model").signatures["serving_default"]
 assert not any(name.startswith("official") for name in __import__("sys").modules)
 ids = np.load("ids.npy")
