@@ -184,7 +184,7 @@ def trace(case: Case) -> Step:
 
 def _sum_gradients(model, replicas: int) -> None:
     """Makes a step sum its gradients over replicas, as the strategy of a TPU does."""
-    update, everyone = model._update, [list(range(replicas))]
+    update, everyone = model.update, [list(range(replicas))]
 
     def update_with_sums(gradients):
         sums = [
@@ -193,7 +193,7 @@ def _sum_gradients(model, replicas: int) -> None:
         ]
         return update(sums)
 
-    model._update = update_with_sums
+    model.update = update_with_sums
 
 
 def write_step(case: Case, step: Step, folder: str) -> None:
