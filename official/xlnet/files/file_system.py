@@ -298,12 +298,13 @@ def _open_remote(url: str) -> Any:
 
 
 def _sends_parts(system: fsspec.AbstractFileSystem, url: str) -> bool:
-    import http
-    import urllib.request
-
-    request = urllib.request.Request(url, headers={"Range": "bytes=0-0"})
-    with urllib.request.urlopen(request, timeout=_LONGEST_PAUSE_SECONDS) as answer:
-        return answer.status == http.HTTPStatus.PARTIAL_CONTENT
+    try:
+        with system.open(url, cache_type="none") as file:
+            file.seek(1)
+            file.read(1)
+    except ValueError:  # What fsspec raises where the server sends the file as a whole.
+        return False
+    return True
 
 
 @functools.cache
