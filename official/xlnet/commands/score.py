@@ -61,7 +61,8 @@ def score_file(
       given: where the context stands; both: around its blank ____.
       whole_given: whether the tokens of the context attend to each other.
       consistency: also measure how far orders disagree: the standard deviation of the
-        log-likelihood over random orders, and the gap between the two orders of the text's halves.
+        log-likelihood over random orders, and the gap between the two orders of the text's halves,
+        without its context.
       words: write a row for each word, with its surprisal; the output ends in .tsv, .csv, .jsonl
         or .parquet.
       unit: unit of surprisal, for words.
@@ -81,23 +82,21 @@ def score_file(
     """
     from official.xlnet.inference.language_model import SCORED, loaded
     from official.xlnet.inference.scoring import Scorer, standard_error
-    from official.xlnet.inference.words import Word
 
     table = output if words or pairs else None
     if table:
         check_ending(table, TABLES)
     else:
         require_json_lines(output)
-    require(not (consistency and (words or pairs)), "consistency", "texts", "words or pairs")
+    if consistency and (words or pairs or num_orders < 2):
+        raise ConfigError(
+            "consistency: expected texts and at least 2 orders, without words or pairs"
+        )
     if pairs and (not input or text or words or norms):
         raise ConfigError("pairs: expected input, and neither text, words nor norms")
     rows, formulas = _pair_rows(input) if pairs and input else (_rows(text, input, bool(norms)), [])
-    columns = {name for row in rows for name in row}
-    if taken := words and columns & {field.name for field in dataclasses.fields(Word)}:
-        raise ConfigError(
-            f"{input}: expected a table without the columns that words writes, got "
-            f"{', '.join(sorted(taken))}; rename them"
-        )
+    if words:
+        _require_other_columns(rows, input)
     scored_model, tokenizer = loaded(model, kinds=SCORED)
     texts = _placed(rows, context, given)
     targets = [spans for _, spans in texts]
@@ -138,6 +137,18 @@ def score_file(
         **metrics,
         **check_unknown(tokenizer.counts, "texts"),
     }
+
+
+def _require_other_columns(rows: list[dict[str, Any]], path: str | None) -> None:
+    """Raises `ConfigError` if columns have the names of those that `words` writes."""
+    from official.xlnet.inference.words import Word
+
+    columns = {name for row in rows for name in row}
+    if taken := columns & {field.name for field in dataclasses.fields(Word)}:
+        raise ConfigError(
+            f"{path}: expected a table without the columns that words writes, got "
+            f"{', '.join(sorted(taken))}; rename them"
+        )
 
 
 def _rows(texts: Sequence[str], path: str | None, has_norms: bool) -> list[dict[str, Any]]:

@@ -5,7 +5,9 @@ import pytest
 import tensorflow as tf
 from scipy.special import log_softmax
 
+from official.xlnet.configs.choices import SCORING_ORDERS, STEP_SELECTIONS
 from official.xlnet.errors import ConfigError
+from official.xlnet.inference import orders
 from official.xlnet.inference.decoding import stepwise
 from official.xlnet.inference.decoding.sampling import Sampling
 from official.xlnet.inference.decoding.stepwise import Steps, decode_in_steps
@@ -96,6 +98,13 @@ def test_the_number_of_passes_is_that_of_the_steps_and_rows_are_independent(mode
     diffusion = models["absorbing_diffusion"]
     filled = fill_blanks(diffusion, "12 ____{3} 14 ____", tokenizer=NumberTokenizer(31), steps=2)
     assert len(filled.split()) == 6
+
+
+def test_names_that_flags_offer_are_those_that_decoding_knows():
+    assert {*stepwise._SELECT} == {*STEP_SELECTIONS}
+    assert {*orders._NAMED, *orders.CERTAINTY, "left_to_right", "random", "pseudo"} == {
+        *SCORING_ORDERS
+    }
 
 
 def test_what_cannot_decode_in_steps_is_refused(models):

@@ -19,6 +19,7 @@ from official.xlnet.configs.validation import AT_LEAST_1, require_number, requir
 from official.xlnet.inference.decoding.sampling import Sampling, choose
 from official.xlnet.inference.language_model import MASKED
 from official.xlnet.inference.network.inference_encoder import finite
+from official.xlnet.inference.orders import CERTAINTY
 from official.xlnet.modeling.models.xlnet_pretrainer import XLNetPretrainer
 from official.xlnet.modeling.ops.keras import keras
 from official.xlnet.tokenization.special_tokens import MASK_ID, PAD_ID
@@ -30,7 +31,7 @@ _SELECT: Mapping[str, Callable[[np.ndarray, np.ndarray, np.ndarray], np.ndarray]
     "margin": lambda log_p, log_p_x, uniform: np.diff(np.exp(np.partition(log_p, -2)[..., -2:]))[
         ..., 0
     ],
-    "entropy": lambda log_p, log_p_x, uniform: (np.exp(log_p) * log_p).sum(-1),
+    "entropy": lambda log_p, log_p_x, uniform: CERTAINTY["entropy"](log_p).numpy(),
     "random": lambda log_p, log_p_x, uniform: uniform,
 }
 
