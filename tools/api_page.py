@@ -162,8 +162,9 @@ def formats() -> str:
         "|---|---|---|---|---|---|",
     ]
     for name, form in TEXT_FORMATS.items():
-        files = ", ".join(f"`{ending}`" for ending in form.endings)
-        files = files or (f"begin with `{form.mark.decode()}`" if form.mark else "others")
+        kinds = [f"`{ending}`" for ending in form.endings]
+        kinds += [f"begin with `{form.mark.decode()}`"] if form.mark else []
+        files = ", ".join(kinds) or "others"
         if not form.is_file:
             name, files = "", f"`{text_formats.TFDS_PREFIX}NAME:SPLIT`"
         document = " ".join((form.__doc__ or "").split()).removesuffix(".")

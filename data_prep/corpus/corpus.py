@@ -19,17 +19,17 @@ from typing import Any
 import fsspec
 
 from data_prep.corpus.formats import TEXT_FORMATS, Shard
-from data_prep.corpus.text_formats import TFDS_PREFIX
+from data_prep.corpus.text_formats import DETECTION_BYTES, TFDS_PREFIX
 from data_prep.settings import ReadOptions
 from official.xlnet.errors import DataError, require_data, require_extra
 from official.xlnet.files import file_system
 from official.xlnet.files.arguments import weighted
 from official.xlnet.files.checksums import sha256_of
 from official.xlnet.files.compression import compression, ending, open_stream
+from official.xlnet.files.schema import shown
 from official.xlnet.files.text import BYTE_ORDER_MARK, check_is_text
 
 _MIN_SHARD_BYTES, _MAX_SHARD_BYTES, _TARGET_NUM_SHARDS = 4 << 20, 64 << 20, 256
-_DETECTION_BYTES = 1 << 12  # Read to detect the format of a file.
 _TABLES = (".csv", ".tsv")
 _JSON_OBJECT = re.compile(rb'\{\s*"(?:[^"\\]|\\.)*"\s*:')
 _EPOCH = datetime.datetime(1970, 1, 1, tzinfo=datetime.UTC)
@@ -148,17 +148,23 @@ def _format(path: str, wanted: str) -> str:
     """
     extension = ending(path)
     with open_stream(path) as (stream, _):
-        head = stream.read(_DETECTION_BYTES).removeprefix(BYTE_ORDER_MARK)
+        head = stream.read(DETECTION_BYTES).removeprefix(BYTE_ORDER_MARK)
     start = head.lstrip()
     if wanted == "auto":
         forms = {name: TEXT_FORMATS[name] for name in TEXT_FORMATS.names()}
         named = [name for name, form in forms.items() if extension in form.endings]
-        named += [name for name, form in forms.items() if form.mark and start.startswith(form.mark)]
+        named += [name for name, form in forms.items() if form.begins(start)]
         wanted = named[0] if named else "auto"
     form = TEXT_FORMATS[wanted if wanted != "auto" else "text"]
     require_data(form.is_file, "format", "a format of files", repr(wanted))
     if form.before:
         check_is_text(head, path)
+    require_data(
+        wanted != "fasta" or start.startswith(form.mark),
+        path,
+        "a header, which begins with >, in the first line of FASTA",
+        shown(start[:40].decode(errors="replace")),
+    )
     require_data(
         wanted != "jsonl" or not start.startswith(b"["),
         path,

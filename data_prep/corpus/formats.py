@@ -31,6 +31,7 @@ class TextFormat:
       documents: yields the text of each document of a block or file.
       endings: endings of file names, in lower case.
       mark: first bytes of a file, after white space.
+      is_marked: whether the first bytes, which begin with `mark`, are of this format; None: always.
       before: matches the bytes before a document, at most 256, or returns the pattern for some
         options; None: a file is read as a whole.
       parts: function (path, part size in bytes) that divides a file into (path, start, stop, number
@@ -41,9 +42,15 @@ class TextFormat:
     documents: Callable[[Any, TextReading], Iterable[str | bytes | None]]
     endings: tuple[str, ...] = ()
     mark: bytes = b""
+    is_marked: Callable[[bytes], bool] | None = None
     before: re.Pattern[bytes] | Callable[[ReadOptions], re.Pattern[bytes]] | None = None
     parts: Callable[[str, int], list[tuple[str, int, int, int]]] | None = None
     is_file: bool = True
+
+    def begins(self, head: bytes) -> bool:
+        """Whether a file is of this format, by its first bytes."""
+        has_mark = bool(self.mark) and head.startswith(self.mark)
+        return has_mark and (self.is_marked is None or self.is_marked(head))
 
 
 TEXT_FORMATS = Registry[TextFormat]("format")

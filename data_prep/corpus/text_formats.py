@@ -1,4 +1,4 @@
-r"""Our formats of text files: plain text, JSON lines, WikiExtractor's, WET, Parquet and TFDS.
+r"""Our formats of text files: plain text, JSON lines, WikiExtractor's, FASTA, WET, Parquet, TFDS.
 
 Line ends are `\n`, `\r\n` or `\r`. Of a record, only the text is looked at, not numbers and other
 fields.
@@ -9,19 +9,21 @@ from __future__ import annotations
 import itertools
 import json
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 from data_prep.corpus import web_archives
 from data_prep.corpus.formats import TEXT_FORMATS, TextReading, register_format
 from official.xlnet.errors import DataError, require_data, require_extra
 from official.xlnet.files import file_system
+from official.xlnet.files.compression import ending, open_stream
 from official.xlnet.files.json_files import mended
 
 TFDS_PREFIX = "tfds:"
 NEWLINE = rb"(?>\r\n|\n|\r)"
 RECORDS_PER_BATCH = 1024
 _EXAMPLES_PER_SHARD = 20_000
+DETECTION_BYTES = 1 << 12  # Read to detect the format of a file.
 # Numbers may be of any length, and NaN stands for a missing text.
 _RECORD = json.JSONDecoder(
     parse_int=lambda digits: 0, parse_float=lambda digits: 0.0, parse_constant=lambda name: None
@@ -79,6 +81,59 @@ def wiki_extractor(source: str, reading: TextReading) -> Iterator[str]:
         if documents and bare != "</doc>" and not bare.startswith("<doc "):
             documents[-1].append(line)
     yield from map("\n".join, documents)
+
+
+def fasta_records(lines: Iterable[str]) -> Iterator[tuple[int, str, str]]:
+    """Yields line number, header and sequence of each record of FASTA.
+
+    A sequence has spaces if there are some within its lines. Lines before the first header are a
+    record without one, and a record may have no sequence.
+
+    Example:
+      >>> list(fasta_records([">a kinase", "MK", "TA ", ">b"]))
+      [(1, 'a kinase', 'MKTA'), (4, 'b', '')]
+    """
+    start, header, parts = 1, "", list[str]()
+    for number, line in enumerate(itertools.chain(lines, [">"]), start=1):
+        if not line.startswith(">"):
+            parts.append(line.strip())
+            continue
+        if number > 1:
+            yield start, header, "".join(parts)
+        start, header, parts = number, line[1:].strip(), []
+
+
+def _has_sequences(head: bytes) -> bool:
+    """Whether the lines after headers have no spaces, as quotes of mail and Markdown have."""
+    lines = [line.strip() for line in head.splitlines() if not line.startswith(b">")]
+    return any(lines) and not any(b" " in line for line in lines)
+
+
+@register_format(
+    "fasta",
+    endings=(".fasta", ".fa", ".faa", ".fna"),
+    mark=b">",
+    is_marked=_has_sequences,
+    before=re.compile(rb"[\r\n](?=>)"),
+)
+def fasta(source: str, reading: TextReading) -> Iterator[str]:
+    """A sequence, whose lines are put together; headers (`>`) are not text."""
+    lines = unix(reading.without_marks(source)).split("\n")
+    for number, _, sequence in fasta_records(lines):
+        if " " in sequence:
+            expected = "letters without spaces after it (--format=text reads the file as text)"
+            reading.lose("malformed_records", reading.line + number, sequence, expected)
+        elif sequence:
+            yield sequence
+
+
+def is_fasta(path: str) -> bool:
+    """Whether a file is FASTA, by its name or its first bytes."""
+    form = TEXT_FORMATS["fasta"]
+    if ending(path) in form.endings:
+        return True
+    with open_stream(path) as (stream, _):
+        return form.begins(stream.read(DETECTION_BYTES))
 
 
 @register_format("warc", mark=web_archives.MARK)

@@ -18,6 +18,7 @@ from typing import Any
 import numpy as np
 
 from data_prep.corpus.corpus import find_shards
+from data_prep.corpus.text_formats import is_fasta
 from data_prep.settings import ReadOptions
 from data_prep.tasks.rows import Row, distinct, listed
 from data_prep.tasks.table_files import ARROW, arrow_rows, class_names, read_file
@@ -75,7 +76,9 @@ def read_rows(reading: Reading) -> Iterator[Row]:
 def is_table(reading: Reading) -> bool:
     """Whether a source is a table for tasks whose own format is another one."""
     extension = ending(reading.path)
-    return reading.rows is not None or extension in (".jsonl", ".ndjson", *ARROW)
+    if reading.rows is not None or extension in (".jsonl", ".ndjson", *ARROW):
+        return True
+    return not reading.with_labels and is_fasta(reading.path)
 
 
 def plain(value: Any) -> Any:

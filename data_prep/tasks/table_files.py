@@ -1,4 +1,4 @@
-"""Rows of files: TSV, CSV, JSON lines, a JSON array of objects, Parquet, Arrow, Feather.
+"""Rows of files: TSV, CSV, JSON lines, a JSON array of objects, Parquet, Arrow, Feather, FASTA.
 
 TSV lines are split at tabs without quoting, as required for GLUE; CSV is quoted, and strictly so.
 Extensions are read without case; for compressed files, the extension before `.gz` counts.
@@ -16,6 +16,7 @@ import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
+from data_prep.corpus.text_formats import fasta_records, is_fasta
 from data_prep.tasks.rows import Row, distinct, listed
 from official.xlnet.data.reading import Reading
 from official.xlnet.errors import DataError, require_data, require_extra
@@ -42,7 +43,21 @@ def read_file(reading: Reading) -> Iterator[Row]:
     Raises:
       DataError: the file cannot be read, or a row is invalid in strict mode.
     """
-    yield from TABLE_FORMATS.get(ending(reading.path), TABLE_FORMATS[".tsv"])(reading)
+    read = TABLE_FORMATS.get(ending(reading.path))
+    if read is None:
+        read = _sequences if is_fasta(reading.path) else TABLE_FORMATS[".tsv"]
+    yield from read(reading)
+
+
+def _sequences(reading: Reading) -> Iterator[Row]:
+    """Rows of FASTA: the id is the first word of the header, as in Biopython."""
+    texts = reading.settings.text_columns
+    column = texts[0] if len(texts) == 1 else "sequence" if reading.settings.name else "text"
+    with open_text(reading.path) as file:
+        for number, header, sequence in fasta_records(file):
+            where, expected = f"{reading.path}, line {number}", "letters without spaces after it"
+            require_data(" " not in sequence, where, expected, shown(sequence))
+            yield {"id": (header.split() or [f"line {number}"])[0], column: sequence}
 
 
 def _delimited(own: str, reading: Reading) -> Iterator[Row]:

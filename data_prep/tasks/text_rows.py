@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from data_prep.corpus.text_formats import is_fasta
 from data_prep.tasks.table import plain
 from data_prep.tasks.table_files import TABLE_FORMATS, read_file
 from official.xlnet.configs.task import TaskConfig
@@ -29,8 +30,8 @@ def read_text_rows(
 
     Args:
       texts: texts from the command line, each a row of `text` alone.
-      path: optional table with a header (CSV, TSV, JSON lines, Parquet); or a file with one text
-        per line, where a blank line is an empty text.
+      path: optional table with a header (CSV, TSV, JSON lines, Parquet), or FASTA; or a file with
+        one text per line, where a blank line is an empty text.
       needed: columns that must be there, with a string in each row; of pairs, `good` and `bad`,
         which are BLiMP's `sentence_good` and `sentence_bad`; of cloze norms, `context` and `text`,
         which may be `frame` and `completion`.
@@ -44,7 +45,7 @@ def read_text_rows(
     rows: list[dict[str, Any]] = [{"text": text} for text in texts]
     if path is None:
         pass
-    elif ending(path) in TABLE_FORMATS:
+    elif ending(path) in TABLE_FORMATS or is_fasta(path):
         rows += [
             {n: v if isinstance(v, _OF_JSON) else str(v) for n, v in plain(row).items()}
             for row in read_file(Reading(path, TaskConfig(), strict=True, with_labels=False))

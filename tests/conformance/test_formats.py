@@ -7,12 +7,17 @@ import re
 import pandas as pd
 import pyarrow as pa
 import pytest
+from Bio import SeqIO
+from Bio.Seq import Seq
+from Bio.SeqRecord import SeqRecord
 
 from data_prep.corpus import corpus, readers, text_formats
 from data_prep.corpus.formats import TEXT_FORMATS
 from data_prep.settings import ReadOptions
 from data_prep.tasks.table_files import TABLE_FORMATS
-from data_prep.tasks.task_data import read_task
+from data_prep.tasks.task_data import read_task, stream_task
+from data_prep.tasks.text_rows import read_text_rows
+from official.xlnet.api.vocabulary import train_vocabulary
 from official.xlnet.configs.task import TaskConfig
 from official.xlnet.data.examples import TextExample
 from official.xlnet.errors import ConfigError, DataError
@@ -21,6 +26,7 @@ from tests.helpers.corpora import (
     COMPRESS,
     MARK,
     as_bytes,
+    as_fasta,
     as_json,
     as_parquet,
     as_wet,
@@ -38,6 +44,7 @@ EXAMPLES = {
     "text": ("a.txt", as_bytes, NOT_UTF8, r"a\.txt, line 7: expected UTF-8"),
     "jsonl": ("a.jsonl", as_json, None, r"a\.jsonl, line 3: expected text in the field 'text'"),
     "wiki": ("wiki_00", as_wiki, NOT_UTF8, "wiki_00, line 14: expected UTF-8"),
+    "fasta": ("a.faa", as_fasta, NOT_UTF8, r"a\.faa, line 6: expected UTF-8"),
     "warc": ("a.wet", as_wet, NOT_UTF8, r"a\.wet, record 3: expected UTF-8"),
     "parquet": ("a.PARQUET", as_parquet, None, r"a\.PARQUET, record 3: expected text in 'text'"),
     "tfds": ("tfds:stories", None, NOT_UTF8, r"stories:train, record \d: expected UTF-8"),
@@ -60,6 +67,8 @@ FORMS = {
     "no_ending": (lambda d: COMPRESS["bz2"](as_bytes(d)), {}),
     "members.wet.gz": (lambda d: b"".join(map(gzip.compress, wet_records(d))), {}),
     "wiki_mark": (lambda d: MARK + as_wiki(d), {}),
+    "fasta.txt": (lambda d: MARK + as_fasta(d).replace(b"\n", b"\r\n"), {}),
+    "fasta_mark.gz": (lambda d: gzip.compress(as_fasta(d)), {}),
     "wiki.train.tokens": (as_wikitext, TITLES),
     "wiki.crlf.tokens": (lambda d: as_wikitext(d, "\r\n"), TITLES),
 }
@@ -75,6 +84,8 @@ FORMS |= {
 
 def titled_documents(seed):
     documents = random_documents(random.Random(seed), 23)
+    if str(seed).startswith(("fasta", "a.faa")):
+        return [[re.sub(r"\W", "", "".join(lines))] for lines in documents]
     return [[f"= Title {n} =", "= = Part = =", "WARC/1.0", *d] for n, d in enumerate(documents)]
 
 
@@ -113,7 +124,9 @@ def test_a_text_format(name, tmp_path, monkeypatch):
         assert not {*counts} & {"malformed_records", "missing_texts", "removed_characters"}
         assert (parts > 1) == bool(((form.before or form.parts) and size < 1000) or name == "tfds")
     *_, bad, place = EXAMPLES[name]
-    documents = [["a", "b"], ["c", "d"], bad, ["e"]]
+    documents = (
+        [["a"], ["c"], bad, ["e"]] if name == "fasta" else [["a", "b"], ["c", "d"], bad, ["e"]]
+    )
     path = write(name, documents, tmp_path, monkeypatch)
     if bad is None:
         _, counts, _ = read_all(path, monkeypatch)
@@ -131,7 +144,7 @@ def test_another_form_of_a_text_format(name, tmp_path, monkeypatch):
         monkeypatch.setattr(readers, "BATCH_BYTES", batch_bytes)
         found, counts, _ = read_all(tmp_path / name, monkeypatch, size, **options)
         assert found == documents
-        marked = ("mark.txt", "concatenated.txt", "nul.txt", "wiki_mark")
+        marked = ("mark.txt", "concatenated.txt", "nul.txt", "wiki_mark", "fasta.txt")
         assert (counts["removed_characters"] > 0) == (name in marked)
         assert not counts["malformed_records"] and not counts["missing_texts"]
         assert counts["other_records"] == (".wet" in name)
@@ -158,6 +171,39 @@ def test_other_names_of_formats_are_refused(tmp_path):
     ):
         with pytest.raises(error, match=message):
             corpus.find_shards([str(tmp_path / "a.txt")], ReadOptions(format=name))
+
+
+def test_sequences_that_biopython_writes_come_with_their_ids(tmp_path):
+    """In rows to score and to predict, by the name or the first byte; quotes of mail are text."""
+    rng = random.Random(0)
+    records = [
+        SeqRecord(
+            Seq("".join(rng.choices("ACDEFGHIKLMNPQRSTVWY", k=size))), f"sp|P{size}", "", "x y"
+        )
+        for size in (1, 60, 61, 700)
+    ]
+    SeqIO.write(records, tmp_path / "a.fasta", "fasta")
+    content = (tmp_path / "a.fasta").read_bytes()
+    (tmp_path / "b.txt").write_bytes(content)
+    (tmp_path / "c.faa.gz").write_bytes(gzip.compress(content.replace(b"\n", b"\r\n")))
+    expected = [(record.id, str(record.seq)) for record in records]
+    one, two = (TaskConfig(name="classification", text_columns=x) for x in (["seq"], ["a", "b"]))
+    for path in (str(tmp_path / name) for name in ("a.fasta", "b.txt", "c.faa.gz")):
+        assert [(row["id"], row["text"]) for row in read_text_rows([], path)] == expected
+        assert [(x.id, *x.texts) for x in stream_task(path, one)] == expected
+        with pytest.raises(DataError, match=r"expected a column .a., got id .*sequence"):
+            list(stream_task(path, two))
+    path = tmp_path / "mail.txt"
+    path.write_text("> Is it true?\nIt is true.\n")
+    assert [row["text"] for row in read_text_rows([], str(path))] == [
+        "> Is it true?",
+        "It is true.",
+    ]
+    assert corpora.read_all(path)[0] == [["> Is it true?", "It is true."]]
+    for name, error in ((path, "malformed_records 1"), ("no", "a header, which begins with >")):
+        (tmp_path / "no").write_text("ACGT\n")
+        with pytest.raises(DataError, match=error):
+            train_vocabulary([str(tmp_path / name)], str(tmp_path / "v"), 40, format="fasta")
 
 
 def as_arrow_stream(frame, path):

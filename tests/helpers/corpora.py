@@ -275,6 +275,16 @@ def as_wikitext(documents, end="\n"):
     return end.join(f" {end}{document}" for document in lines).encode()
 
 
+def as_fasta(documents):
+    """As Biopython writes them: 60 letters on a line."""
+    lines = [
+        f"{line}\n"
+        for number, (text,) in enumerate(documents)
+        for line in (f">r{number} of many", *(text[n : n + 60] for n in range(0, len(text), 60)))
+    ]
+    return encoded("".join(lines))
+
+
 def warc_record(kind, content, content_type="text/plain"):
     """A record of WARC 1.0 (ISO 28500): header, empty line, content, two line ends."""
     names = {"WARC-Type": kind, "WARC-Record-ID": "<urn:uuid:7d2c>", "Content-Type": content_type}
