@@ -1,5 +1,6 @@
 """Every task of the registry: complete by `check_task`, documented, its metrics by hand."""
 
+import dataclasses
 import re
 
 import numpy as np
@@ -11,7 +12,7 @@ from official.xlnet.configs.registry import TASKS
 from official.xlnet.data.examples import TextExample
 from official.xlnet.errors import ConfigError
 from official.xlnet.tasks.multiple_choice import ChoiceExample
-from official.xlnet.tasks.task import Task, register_task
+from official.xlnet.tasks.task import Task, metrics_of, register_task
 from official.xlnet.testing import check_task
 from tests.helpers.documents import ROOT
 
@@ -122,7 +123,30 @@ def test_macro_f1_is_over_the_classes_that_occur():
         found = task.evaluate(examples, share)["macro_f1"]
         assert found == metrics.f1_score(names, predicted, average="macro", zero_division=0)
         number = len({*names, *predicted})
-        assert task.details(examples, share)["macro_f1_is_over"] == f"{number} of 4 classes"
+        assert metrics_of(task, examples, share)["macro_f1_is_over"] == f"{number} of 4 classes"
+
+
+def test_macro_f1_of_several_labels_is_over_the_classes_that_occur():
+    """A class that neither labels nor predictions have is left out, also in a multi-task model."""
+    task = task_of("multi_label", list("abcd"))
+    examples = [TextExample("", (), ("a",)), TextExample("", (), ("a", "b"))]
+    rows = [{"probabilities": dict(zip("abcd", row, strict=True))} for row in np.eye(4)[[0, 0]]]
+    found = metrics_of(task, examples, rows)
+    assert (found["macro_f1"], found["macro_f1_is_over"]) == (0.5, "2 of 4 classes")
+    rows[1]["probabilities"]["d"] = 0.7  # Predicted wrongly: it occurs, with an F1 of 0.
+    found = metrics_of(task, examples, rows)
+    assert (found["macro_f1"], found["macro_f1_is_over"]) == (
+        pytest.approx(1 / 3),
+        "3 of 4 classes",
+    )
+    nothing = metrics_of(
+        task, [TextExample("", (), ())], [{"probabilities": dict.fromkeys("abcd", 0)}]
+    )
+    assert (nothing["macro_f1"], nothing["micro_f1"]) == (None, 0.0)
+    several = task_of("multitask")
+    several.parts = {"t": task, "u": task}
+    examples = [dataclasses.replace(example, subtask="u") for example in examples]
+    assert metrics_of(several, examples, rows)["u/macro_f1_is_over"] == "3 of 4 classes"
 
 
 def test_a_misspelt_metric_is_refused_when_the_task_registers():

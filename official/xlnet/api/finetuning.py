@@ -45,6 +45,8 @@ from official.xlnet.training.finetuning import Start, run_finetuning, saved_conf
 from official.xlnet.training.finetuning_loop import metric_of
 
 Rows = str | Iterable[Any]
+# What the baseline `majority` predicts.
+_SIMPLEST = {"regression": "mean label", "multitask": "majority class or mean label"}
 _SHARE = re.compile(r"([0-9]{1,2}(?:\.[0-9]+)?)%")
 
 
@@ -306,11 +308,16 @@ def add_baselines(
 def _line(task: Task, metrics: Mapping[str, Any], baselines: dict[str, Any] | None) -> str:
     """The main metric of the model and of its baselines."""
     name = metric_of(task, dict(metrics))
-    line = f"{name}: model {metric_text(metrics[name])}"
+
+    def text(of: Mapping[str, Any]) -> str:
+        return metric_text(of[name], of.get(f"{name}_is_over"))
+
+    line = f"{name}: model {text(metrics)}"
     if baselines is None:
         return f"{line} (no bag of words to compare with in {task.config.task.name})"
-    linear, majority = (baselines[key][name] for key in ("bag_of_words", "majority"))
-    line += f", bag of words {metric_text(linear)}, majority class or mean {metric_text(majority)}"
-    if round(comparable(name, metrics[name]), 4) < round(comparable(name, linear), 4):
+    linear, majority = baselines["bag_of_words"], baselines["majority"]
+    simplest = _SIMPLEST.get(task.config.task.name, "majority class")
+    line += f", bag of words {text(linear)}, {simplest} {text(majority)}"
+    if round(comparable(name, metrics[name]), 4) < round(comparable(name, linear[name]), 4):
         line += "; the model is behind the bag of words"
     return line

@@ -18,7 +18,7 @@ from official.xlnet.configs.registry import BASELINES
 from official.xlnet.data.examples import TextExample
 from official.xlnet.tasks.classification.task import Classification, MultiLabel, Regression
 from official.xlnet.tasks.multitask.task import MultiTask
-from official.xlnet.tasks.task import Task
+from official.xlnet.tasks.task import Task, metrics_of
 from official.xlnet.tasks.text_task import TextTask
 from official.xlnet.tokenization.unspaced_scripts import CHARACTERS
 
@@ -68,10 +68,7 @@ def text_baselines(
     results: dict[str, Any] = {}
     for name, outputs in logits.items():
         predictions = [task.predict(e, [o]) for e, o in zip(dev, outputs, strict=True)]
-        metrics = task.evaluate(dev, predictions)
-        results[name] = {
-            metric: None if value is None else float(value) for metric, value in metrics.items()
-        }
+        results[name] = metrics_of(task, dev, predictions)
     return results | {"train_examples": len(train), "dev_examples": len(dev)}
 
 

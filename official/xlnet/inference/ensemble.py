@@ -20,7 +20,7 @@ from official.xlnet.inference.task_prediction import (
     rows_together,
 )
 from official.xlnet.tasks.reports import write_report
-from official.xlnet.tasks.task import Prediction, Task
+from official.xlnet.tasks.task import Prediction, Task, metrics_of
 
 
 class Ensemble:
@@ -109,10 +109,7 @@ class Ensemble:
             predictions, metrics = evaluate_examples(*self._members[0], examples, self._forwards[0])
         else:
             predictions = list(self.predict(examples))
-            metrics = {
-                name: None if value is None else float(value)
-                for name, value in self.task.evaluate(examples, predictions).items()
-            }
+            metrics = metrics_of(self.task, examples, predictions)
             metrics["models"] = len(self._members)
         counts = {**self.task.counts, **check_unknown(self.task.counts, "data")}
         metrics |= {"examples": len(examples), **counts}

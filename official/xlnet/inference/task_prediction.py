@@ -27,7 +27,7 @@ from official.xlnet.modeling.models.xlnet_task_model import (
     bucket_lengths,
 )
 from official.xlnet.tasks.batching import batches_of_equal, bucket, collate
-from official.xlnet.tasks.task import Prediction, Task
+from official.xlnet.tasks.task import Prediction, Task, metrics_of
 
 Forward = Callable[[Batch], Batch]
 _CHUNK_BATCHES = 32  # Batches whose examples are sorted by length together.
@@ -129,10 +129,7 @@ def evaluate_examples(
 
     forward = forward or _layers(model)
     predictions = list(predict_examples(model, task, examples, forward, add_loss))
-    metrics = {
-        name: None if value is None else float(value)
-        for name, value in task.evaluate(examples, predictions).items()
-    }
+    metrics = metrics_of(task, examples, predictions)
     if not num_items and "loss" not in metrics:
         raise DataError("expected examples to evaluate with, got none whose labels the model reads")
     return predictions, {"loss": loss_sum / max(num_items, 1.0)} | metrics

@@ -128,6 +128,17 @@ class Task:
         """
         raise NotImplementedError
 
+    def means_over(
+        self, examples: Sequence[Example], predictions: Sequence[Prediction]
+    ) -> dict[str, str]:
+        """Returns {metric: the classes that it is the mean over}, where some do not occur.
+
+        Args:
+          examples: examples with labels.
+          predictions: their predictions, as `predict` returns them.
+        """
+        return {}
+
     def details(
         self, examples: Sequence[Example], predictions: Sequence[Prediction]
     ) -> dict[str, Any]:
@@ -285,14 +296,33 @@ def comparable(metric: str, value: float | None) -> float:
     return -value if metric.rpartition("/")[2] in ERRORS else value
 
 
-def metric_text(value: float | None) -> str:
-    """A metric for a line of a log.
+def metrics_of(
+    task: Task, examples: Sequence[Example], predictions: Sequence[Prediction]
+) -> dict[str, Any]:
+    """Returns the metrics of predictions, with `NAME_is_over` for means over some classes only.
+
+    Args:
+      task: the task.
+      examples: examples with labels.
+      predictions: their predictions, as `Task.predict` returns them.
+    """
+    metrics = {
+        name: None if value is None else float(value)
+        for name, value in task.evaluate(examples, predictions).items()
+    }
+    over = task.means_over(examples, predictions)
+    return metrics | {f"{name}_is_over": classes for name, classes in over.items()}
+
+
+def metric_text(value: float | None, over: str | None = None) -> str:
+    """A metric for a line of a log, and the classes that it is the mean over.
 
     Example:
-      >>> metric_text(0.5), metric_text(None)
-      ('0.5000', 'undefined')
+      >>> metric_text(0.5), metric_text(None), metric_text(0.5, "8 of 10 classes")
+      ('0.5000', 'undefined', '0.5000 over 8 of 10 classes')
     """
-    return "undefined" if value is None else f"{value:.4f}"
+    text = "undefined" if value is None else f"{value:.4f}"
+    return f"{text} over {over}" if over else text
 
 
 def one_hot(index: Sequence[int], size: int) -> np.ndarray:

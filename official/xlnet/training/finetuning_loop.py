@@ -152,7 +152,9 @@ class FineTuningLoop(Loop):
             return False
         _, metrics = evaluate_examples(self.model, self._task, self._dev)
         metric, state = metric_of(self._task, metrics), self.evaluations
-        known = {f"dev_{name}": value for name, value in metrics.items() if value is not None}
+        known = {
+            f"dev_{name}": value for name, value in metrics.items() if isinstance(value, float)
+        }
         self.log.scalars(self.step, **known)
         is_better = comparable(metric, metrics[metric]) > comparable(metric, state.best)
         if state.best is None or is_better:  # Without a defined one, the newest is the best.
@@ -164,7 +166,11 @@ class FineTuningLoop(Loop):
             state.worse += 1
         patience = self.config.task.patience
         self.model.stop_training = state.stopped = bool(patience and state.worse >= patience)
-        shown = "  ".join(f"{name} {metric_text(value)}" for name, value in metrics.items())
+        shown = "  ".join(
+            f"{name} {metric_text(value, metrics.get(f'{name}_is_over'))}"
+            for name, value in metrics.items()
+            if not isinstance(value, str)
+        )
         best = f"best {metric} {metric_text(state.best)} at step {state.best_step}"
         self.log.log_line(f"step {self.step}/{last}  {shown}  {best}")
         return True

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import collections
+import itertools
 import sys
 from collections.abc import Sequence
 
@@ -95,6 +96,10 @@ class Classification(TextTask):
             )
         return results
 
+    def means_over(self, examples, predictions):
+        occur = {*itertools.chain(*_true_and_predicted(self.labels, examples, predictions))}
+        return _over(len(occur), self.labels)
+
     def details(self, examples, predictions):
         from sklearn import metrics
 
@@ -108,7 +113,6 @@ class Classification(TextTask):
             "confusion_matrix": {"true_by_predicted": matrix.tolist(), "labels": labels},
             "calibration_error": calibration_error(confidence, is_right),
             **({"f1_is_of": labels[1]} if len(labels) == 2 else {}),
-            "macro_f1_is_over": f"{len({*true, *predicted})} of {len(labels)} classes",
         }
 
     def draw(self, axes, examples, predictions):
@@ -169,15 +173,19 @@ class MultiLabel(TextTask):
 
         true_EC, probability_EC = self._tables(examples, predictions)
         predicted_EC = probability_EC > 0.5
+        macro_f1 = metrics.f1_score(true_EC, predicted_EC, average="macro", zero_division=np.nan)
         return {
             "micro_f1": float(
                 metrics.f1_score(true_EC, predicted_EC, average="micro", zero_division=0)
             ),
-            "macro_f1": float(
-                metrics.f1_score(true_EC, predicted_EC, average="macro", zero_division=0)
-            ),
+            "macro_f1": None if np.isnan(macro_f1) else float(macro_f1),
             "exact_match": float(metrics.accuracy_score(true_EC, predicted_EC)),
         }
+
+    def means_over(self, examples, predictions):
+        true_EC, probability_EC = self._tables(examples, predictions)
+        occurs_C = np.any((true_EC > 0) | (probability_EC > 0.5), axis=0)
+        return _over(int(np.count_nonzero(occurs_C)), self.labels)
 
     def details(self, examples, predictions):
         true_EC, probability_EC = self._tables(examples, predictions)
@@ -275,6 +283,11 @@ class Regression(TextTask):
             alpha=0.5,
         )
         axes.set(xlabel="label", ylabel="prediction", title="Predictions")
+
+
+def _over(number: int, labels: Sequence[str]) -> dict[str, str]:
+    """What `macro_f1` is the mean over, if not all classes occur in labels or predictions."""
+    return {"macro_f1": f"{number} of {len(labels)} classes"} if number < len(labels) else {}
 
 
 def _true_and_predicted(

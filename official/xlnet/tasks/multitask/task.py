@@ -153,6 +153,14 @@ class MultiTask(Task):
         mean = float(np.mean(known)) if len(known) == len(main) else None
         return {"mean": mean, **metrics}
 
+    def means_over(self, examples, predictions):
+        found: dict[str, str] = {}
+        for name, part in self.parts.items():
+            own = [k for k, example in enumerate(examples) if example.subtask == name]
+            over = part.means_over([examples[k] for k in own], [predictions[k] for k in own])
+            found |= {f"{name}/{metric}": classes for metric, classes in over.items() if own}
+        return found
+
     def _part(self, example: TextExample) -> Task:
         require_data(
             example.subtask in self.parts,
