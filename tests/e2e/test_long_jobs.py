@@ -79,6 +79,7 @@ def test_a_killed_command_is_gone_on_with_unless_its_input_has_changed(
         assert os.listdir(tmp_path / "out") == ["p"]
 
 
+@pytest.mark.slow
 def test_each_checkpoint_is_evaluated_as_it_comes(world, tmp_path, monkeypatch):
     """The run goes on while the other job waits; here, whenever it does."""
     flags = {"config": world.config, "data": world.data, "model_dir": tmp_path / "model"}

@@ -46,7 +46,14 @@ def served(world, tmp_path, name):
 
 
 @pytest.mark.usefixtures("eager")
-@pytest.mark.parametrize("numbers_of", [losses, evaluation, vectors, predictions, served])
+@pytest.mark.parametrize(
+    "numbers_of",
+    [
+        losses,
+        served,
+        *(pytest.param(f, marks=pytest.mark.slow) for f in (evaluation, vectors, predictions)),
+    ],
+)
 def test_a_verb_multiplies_in_bfloat16(world, tmp_path, numbers_of):
     plain, rounded = (np.array(numbers_of(world, tmp_path, name)) for name in TYPES)
     assert not np.array_equal(plain, rounded)

@@ -32,6 +32,7 @@ def upload(folder, url):
         file_system.upload(str(path), f"{url}/{path.relative_to(folder)}")
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("eager")
 def test_the_file_layer_in_memory_gives_the_same(world, tmp_path):
     """Records byte by byte, and a model that Python loads."""

@@ -63,7 +63,11 @@ def traced_step(kind, type_name, **settings):
 
 
 @pytest.mark.parametrize(
-    ("kind", "recompute"), zip(DEVICES, ["block", "none", "attention"], strict=True)
+    ("kind", "recompute"),
+    [
+        pytest.param(kind, recompute, marks=[pytest.mark.slow] * (recompute != "block"))
+        for kind, recompute in zip(DEVICES, ["block", "none", "attention"], strict=True)
+    ],
 )
 def test_every_product_of_a_step_is_rounded_and_stays_close(kind, recompute):
     types, loss, gradients = traced_step(kind, "float32", recompute=recompute)

@@ -28,8 +28,8 @@ FORMS = """
     denoising   0 bi  2 0.0 true  none      2x2 bfloat16 GPU eager
     permutation 7 uni 2 0.3 true  block     2x1 bfloat16 CPU eager*
     permutation 7 uni 1 0.0 false attention 2x2 bfloat16 TPU eager
-    permutation 0 bi  2 0.3 false block     1x2 float32  GPU eager
-    causal      0 bi  2 0.3 true  attention 1x1 float32  TPU eager
+    permutation 0 bi  2 0.3 false block     1x2 float32  GPU eager*
+    causal      0 bi  2 0.3 true  attention 1x1 float32  TPU eager*
     causal      7 uni 1 0.0 true  none      1x2 float32  CPU eager*
     denoising   7 bi  1 0.0 false block     2x1 float32  TPU eager*
     permutation 7 bi  1 0.3 true  none      2x1 float32  CPU graph
