@@ -17,6 +17,7 @@ from __future__ import annotations
 
 import functools
 import hashlib
+import itertools
 import os
 import re
 from collections.abc import Callable, Sequence
@@ -247,12 +248,10 @@ def _encode(
     dtype = token_dtype(tokenizer.vocab_size)
     if tokenizer.keep_whitespace:  # The text as it is.
         documents = [["".join(document)] for document in documents]
-    rows = tokenizer.encode_batch(line for document in documents for line in document)
-    if not rows:
-        return np.zeros(0, dtype), np.zeros(0, DOCUMENT)
-    ids = np.concatenate(rows)
-    row_end = np.cumsum(np.fromiter(map(len, rows), np.int64, len(rows)))
-    last_row = np.cumsum([len(document) for document in documents]) - 1
+    lines = itertools.chain.from_iterable(documents)
+    ids, length_of_line = tokenizer.encode_flat(lines)
+    row_end = np.cumsum(length_of_line)
+    last_row = np.cumsum([len(document) for document in documents], dtype=np.int64) - 1
     document_end = np.unique(row_end[last_row])  # Merges documents without tokens.
     document_end = document_end[document_end > 0]
 

@@ -104,9 +104,9 @@ def _temporary(folder: str, path: str, is_folder: bool = False) -> Iterator[str]
     """Creates a file or folder, locked for the block; removes it and those of killed processes."""
     temporary = os.path.join(folder, f".{uuid.uuid4().hex}.tmp")
     try:
+        remove_abandoned(folder, _TEMPORARY)
         descriptor = _create_locked(temporary, is_folder)
         try:
-            remove_abandoned(folder, _TEMPORARY)
             yield temporary
         finally:
             os.close(descriptor)
@@ -155,11 +155,12 @@ def remove_abandoned(folder: str, pattern: re.Pattern) -> None:
       pattern: pattern of their names.
     """
     with contextlib.suppress(OSError):
-        for entry in os.scandir(folder) if is_local(folder) else ():
-            if pattern.fullmatch(entry.name):
-                descriptor = os.open(entry.path, os.O_RDONLY)
+        for name in filter(pattern.fullmatch, os.listdir(folder)):
+            if is_local(folder):
+                path = os.path.join(folder, name)
+                descriptor = os.open(path, os.O_RDONLY)
                 if lock(descriptor):
-                    _remove(entry.path)
+                    _remove(path)
                 os.close(descriptor)
 
 

@@ -16,6 +16,7 @@ from __future__ import annotations
 
 import collections
 import hashlib
+import itertools
 import numbers
 import os
 import string
@@ -55,7 +56,7 @@ from official.xlnet.tokenization.special_tokens import (
     UNK_ID,
     VOCAB_FILE,
 )
-from official.xlnet.tokenization.text_cleaning import clean, clean_with_alignment
+from official.xlnet.tokenization.text_cleaning import clean, clean_all, clean_with_alignment
 from official.xlnet.tokenization.unspaced_scripts import (
     begins_unspaced,
     continues_word,
@@ -69,6 +70,7 @@ WORD_START = "\N{LOWER ONE EIGHTH BLOCK}"  # Marks the space before a word in Se
 _CONTINUATION_BYTES = range(0x80, 0xC0)
 _FIRST_BYTES_OF_UNSPACED = range(0xE3, 0xEA)
 
+_TEXTS_PER_CALL = 512  # Of SentencePiece, which returns Python's integers.
 _RECORD = ".sha256"  # Added to the name of a vocabulary.
 
 
@@ -276,17 +278,43 @@ class Tokenizer:
         Returns:
           Token ids of each text, int32 [number of tokens].
         """
-        cleaned = [self.clean(text) for text in texts]
-        rows = self._processor.encode(cleaned, return_type="numpy", num_threads=1)
-        if not rows:
-            return rows
-        lengths, ids = np.array([len(row) for row in rows]), np.concatenate(rows)
-        needing = np.flatnonzero(self._is_split[ids])
-        for row in np.unique(np.searchsorted(np.cumsum(lengths), needing, side="right")):
-            rows[row] = np.array(self._split(rows[row].tolist()), np.int32)
+        ids, lengths = self.encode_flat(texts)
+        ends = np.cumsum(lengths)
+        return [ids[a:b] for a, b in zip((ends - lengths).tolist(), ends.tolist(), strict=True)]
+
+    def encode_flat(self, texts: Iterable[str]) -> tuple[np.ndarray, np.ndarray]:
+        """Tokenizes a batch of texts in the calling thread, without an array for each text.
+
+        Args:
+          texts: any strings.
+
+        Returns:
+          ids: token ids of all texts, int32 [number of tokens].
+          lengths: number of tokens of each text, int64 [number of texts].
+        """
+        iterator, parts = iter(texts), [(np.zeros(0, np.int32), np.zeros(0, np.int64))]
+        while some := list(itertools.islice(iterator, _TEXTS_PER_CALL)):
+            parts.append(self._encode_some(some))
+        ids, lengths = map(np.concatenate, zip(*parts, strict=True))
         num_unknown = int(np.count_nonzero(ids == UNK_ID))
-        self.counts.update(tokens=sum(map(len, rows)), unknown_tokens=num_unknown)
-        return rows
+        self.counts.update(tokens=len(ids), unknown_tokens=num_unknown)
+        return ids, lengths
+
+    def _encode_some(self, texts: list[str]) -> tuple[np.ndarray, np.ndarray]:
+        has_marks = any(self.marks)
+        cleaned = [*map(self.clean, texts)] if has_marks else clean_all(texts, *self._cleaning)
+        rows = self._processor.encode(cleaned, return_type=int, num_threads=1)
+        lengths = np.fromiter(map(len, rows), np.int64, len(rows))
+        ids = np.fromiter(itertools.chain.from_iterable(rows), np.int32, lengths.sum())
+        if len(places := np.flatnonzero(self._is_split[ids])):
+            parts = [self.splits[i] for i in ids[places].tolist()]
+            num_more = np.array([len(part) - 1 for part in parts])
+            row = np.searchsorted(np.cumsum(lengths), places, side="right")
+            np.add.at(lengths, row, num_more)
+            ids[places] = [part[0] for part in parts]
+            more = [i for part in parts for i in part[1:]]
+            ids = np.insert(ids, np.repeat(places + 1, num_more), more)
+        return ids, lengths
 
     def blank_characters(self, characters: str) -> list[str]:
         """Returns those that the normalizer of the vocabulary removes or makes a space."""

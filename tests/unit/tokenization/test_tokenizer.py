@@ -11,6 +11,7 @@ import pytest
 import sentencepiece
 import tensorflow as tf
 
+from official.xlnet.tokenization import tokenizer as tokenizer_module
 from official.xlnet.tokenization.special_tokens import SPECIAL_PIECES
 from official.xlnet.tokenization.text_cleaning import clean, clean_with_alignment
 from official.xlnet.tokenization.tokenizer import Tokenizer
@@ -26,7 +27,8 @@ from tests.helpers.oracles.tokenizer_oracle import (
 
 @pytest.mark.parametrize("num_lines", [200, pytest.param(20000, marks=pytest.mark.slow)])
 @pytest.mark.parametrize(("lowercase", "keep_accents"), itertools.product([False, True], repeat=2))
-def test_ids_follow_the_release_rules(vocab_file, num_lines, lowercase, keep_accents):
+def test_ids_follow_the_release_rules(vocab_file, num_lines, lowercase, keep_accents, monkeypatch):
+    monkeypatch.setattr(tokenizer_module, "_TEXTS_PER_CALL", 50)
     processor = sentencepiece.SentencePieceProcessor(model_file=vocab_file)
     tokenizer = Tokenizer(vocab_file, lowercase, keep_accents)
     texts = [
