@@ -7,6 +7,7 @@ what it changes.
 
 import ast
 import collections
+import copy
 import dataclasses
 import functools
 import inspect
@@ -17,17 +18,22 @@ import pathlib
 import re
 import shlex
 import tempfile
+import types
 
 import pytest
+import tensorflow as tf
 
+from official.xlnet.checkpoints.model_directory import create_model_dir
 from official.xlnet.configs.base import SETTINGS, _kinds, register_settings
 from official.xlnet.configs.experiment import XLNetConfig
 from official.xlnet.configs.model import ModelConfig
 from official.xlnet.configs.training import TrainingConfig
 from official.xlnet.configs.validation import Range
 from official.xlnet.errors import ConfigError
+from official.xlnet.training.finetuning_loop import FineTuningLoop
+from official.xlnet.training.pretraining_loop import PretrainingLoop
 from tests.conformance import effects
-from tests.helpers.corpora import recipe
+from tests.helpers.corpora import recipe, vocabulary_dir
 from tests.helpers.documents import ROOT
 from tests.helpers.tiny import CONFIG
 
@@ -418,6 +424,67 @@ def test_the_same_settings_give_the_same(key):
     function, base, _, *settings = ROWS[key]
     arguments = function, json.dumps(base), *settings
     assert given(*arguments) == given.__wrapped__(*arguments)
+
+
+# (e) With a word where a finished run can no longer take it.
+
+KINDS = ("pre-training", "fine-tuning")
+
+
+@pytest.fixture(scope="module")
+def run_directory(tmp_path_factory):
+    """What a finished run says of itself."""
+    directory = str(tmp_path_factory.mktemp("run"))
+    create_model_dir(
+        directory,
+        XLNetConfig.from_dict({"model": {"vocab_size": 211}}),
+        f"{vocabulary_dir()}/spiece.model",
+    )
+    return directory
+
+
+def finished(kind, config, output):
+    """A loop whose run has taken its last step."""
+    vocab, strategy = f"{output}/spiece.model", tf.distribute.get_strategy()
+    if kind == "pre-training":
+        steps = config.training.num_steps
+        loop = PretrainingLoop(
+            config, None, False, output=output, vocab=vocab, strategy=strategy, last_step=steps
+        )
+    else:
+        tokenizer = types.SimpleNamespace(model_file=vocab)
+        task = types.SimpleNamespace(config=config, tokenizer=tokenizer)
+        loop = FineTuningLoop(task, None, [], {}, output, strategy)
+    loop.step = 10**9
+    return loop
+
+
+def said_of(loop, caplog):
+    """What is said of a loop's settings before it ends at once."""
+    caplog.clear()
+    try:
+        loop._check_resumable()
+        loop._warn_of_changes()
+    except ConfigError as error:
+        return str(error)
+    return caplog.text
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("key", [key for key in KEYS if key.startswith("training.")])
+def test_a_finished_run_names_a_setting_that_has_changed(key, kind, run_directory, caplog):
+    config = XLNetConfig.load(run_directory)
+    assert said_of(finished(kind, config, run_directory), caplog) == ""
+    changed = copy.deepcopy(config)
+    changed.set(ROWS[key][2])
+    assert changed != config
+    assert re.search(rf"\b{key}\b", said_of(finished(kind, changed, run_directory), caplog))
+
+
+def test_a_finished_run_says_that_fewer_steps_are_none(run_directory, caplog):
+    loop = finished("pre-training", XLNetConfig.load(run_directory), run_directory)
+    loop._last_step = 3
+    assert "steps=3 (was 1000000000)" in said_of(loop, caplog)
 
 
 @pytest.fixture

@@ -40,10 +40,11 @@ def assert_same_weights(model_dir, other, load=load_pretrainer):
         np.testing.assert_allclose(ours, theirs, rtol=0, atol=1e-5, err_msg=ours.name)
 
 
-def test_finished_run_is_left_alone(world, tmp_path):
+def test_finished_run_is_left_alone_and_says_so(world, tmp_path, caplog):
     model_dir = str(shutil.copytree(world.pretrained, tmp_path / "model"))
     newest = tf.train.latest_checkpoint(model_dir)
     figures = pretrain(world.config, world.data, model_dir, ["training.learning_rate=0.1"])
+    assert "at step 60, without training.learning_rate=0.1 (was 0.003)" in caplog.text
     assert XLNetConfig.load(model_dir).training.learning_rate == 0.003
     assert figures["step"] == 60
     assert figures["loss"] == pytest.approx(np.mean(losses_of(model_dir)))

@@ -35,7 +35,7 @@ _LEAST_COLUMNS = 4
 _COLORS = "magma_r"
 
 
-@dataclasses.dataclass(frozen=True, repr=False)
+@dataclasses.dataclass(frozen=True, eq=False, repr=False)
 class AttentionMaps(DisplayMixin):
     """Attention probabilities of a text.
 
@@ -150,7 +150,7 @@ def read_text(
     return pieces, encoder(inputs, **wanted)
 
 
-@dataclasses.dataclass(frozen=True, repr=False)
+@dataclasses.dataclass(frozen=True, eq=False, repr=False)
 class TokenSteps(DisplayMixin):
     """Steps of the tokens of a text.
 

@@ -12,7 +12,7 @@ from official.xlnet.configs.validation import require
 from official.xlnet.runtime.pictures import DisplayMixin, new_figure
 
 
-@dataclasses.dataclass(frozen=True, repr=False)
+@dataclasses.dataclass(frozen=True, eq=False, repr=False)
 class Masks(DisplayMixin):
     """Attention masks of a window.
 

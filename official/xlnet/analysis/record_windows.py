@@ -38,7 +38,7 @@ _RESET, _BOLD, _REVERSE = "\x1b[0m", "\x1b[1m", "\x1b[7m"
 _COLORS = {"reuse": "\x1b[37m", "A": "\x1b[36m", "B": "\x1b[33m", "": "\x1b[35m"}
 
 
-@dataclasses.dataclass(frozen=True, repr=False)
+@dataclasses.dataclass(frozen=True, eq=False, repr=False)
 class Window(DisplayMixin):
     """A window of a data set, with the targets and order sampled in one epoch.
 

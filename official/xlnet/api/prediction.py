@@ -18,6 +18,7 @@ from official.xlnet.files.arguments import AnyPath, OutputDirectory, Path, requi
 from official.xlnet.files.public import public
 from official.xlnet.files.schema import OneOf, Range
 from official.xlnet.inference.ensemble import Ensemble
+from official.xlnet.inference.language_model import PickledByPath
 from official.xlnet.modeling.kernels.product_type import matmul_precision
 from official.xlnet.runtime.host import host_state_kept
 from official.xlnet.tasks.labels import with_label_type
@@ -38,7 +39,8 @@ def predict(model: AnyPath | Sequence[AnyPath], inputs: Any) -> Any:
 
     Returns:
       A list with a dictionary for each input; for a text that is not in a list, its dictionary.
-      Labels that were numbers or truth values in rows of Python are of that type again.
+      Labels that were numbers or truth values in rows of Python are of that type again. The `id`
+      of a row of a pandas frame without a column of ids is its label in the frame's index.
 
     Raises:
       ConfigError: the model is not fine-tuned, or several are not of the same task.
@@ -52,7 +54,7 @@ def predict(model: AnyPath | Sequence[AnyPath], inputs: Any) -> Any:
     return Predictor(model)(inputs)
 
 
-class Predictor:
+class Predictor(PickledByPath):
     """A fine-tuned model, loaded once to predict many times.
 
     Args:
@@ -66,6 +68,7 @@ class Predictor:
 
     @public()
     def __init__(self, model: AnyPath | Sequence[AnyPath]):
+        self._made_from = (model,)
         self._ensemble = Ensemble([model] if isinstance(model, str) else model)
 
     def __repr__(self) -> str:
@@ -77,8 +80,13 @@ class Predictor:
         if isinstance(inputs, str | Example):
             return self([inputs])[0]
         settings = self._ensemble.task.config.task
-        predictions = self._ensemble.predict(stream_task(inputs, settings))
-        return [with_label_type(prediction, settings.label_type) for prediction in predictions]
+        found = self._ensemble.predict(stream_task(inputs, settings))
+        predictions = [with_label_type(prediction, settings.label_type) for prediction in found]
+        labels = inputs.index.tolist() if hasattr(inputs, "iloc") else []
+        for number, label in enumerate(labels):
+            if predictions[number]["id"] == str(number + 1):  # No column of ids.
+                predictions[number]["id"] = label
+        return predictions
 
 
 @public()

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from official.xlnet.configs.experiment import CONFIG_FILE, XLNetConfig
-from official.xlnet.errors import ConfigError
+from official.xlnet.errors import ConfigError, require_config
 from official.xlnet.files import file_system
 from official.xlnet.files.arguments import AnyPath
 from official.xlnet.files.checksums import content_checksum
@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from official.xlnet.checkpoints.convert.variable_map import Source
 
 
+_SETTINGS = (".json", ".yaml")  # Of a model of any format, or of a data set.
 _WEIGHTS = (".index", ".safetensors", ".bin")  # An index has a checksum of each variable.
 
 
@@ -90,20 +91,29 @@ def load_tokenizer(path: AnyPath) -> Tokenizer:
     """Loads the tokenizer of a trained model in any format.
 
     Args:
-      path: a model directory, HF folder or TF1 release.
+      path: a model directory, HF folder, TF1 release or the output of `xlnet vocab`.
 
     Returns:
       The tokenizer, with the normalization options of the configuration.
 
     Raises:
-      ConfigError: the configuration is missing or invalid.
+      ConfigError: the configuration is missing or invalid, or a vocabulary without one has small
+        letters only, so that its text was probably lower-cased.
       DataError: the vocabulary is missing or invalid.
 
     Example:
       >>> tokenizer = load_tokenizer("runs/tiny/model")
     """
+    vocabulary = os.path.join(path, VOCAB_FILE)
+    is_alone = file_system.is_file(vocabulary)
+    if is_alone and not any(name.endswith(_SETTINGS) for name in file_system.names(path)):
+        tokenizer = Tokenizer(vocabulary)
+        has_capitals = 1 in tokenizer.letter_case or 0 not in tokenizer.letter_case
+        advice = f"small ones only: load it by Tokenizer({vocabulary!r}, lowercase=True)"
+        require_config(has_capitals, vocabulary, "capital letters", advice)
+        return tokenizer
     data = load_config(path).data
-    return Tokenizer(os.path.join(path, VOCAB_FILE), data.lowercase, data.keep_accents)
+    return Tokenizer(vocabulary, data.lowercase, data.keep_accents)
 
 
 def weights_checksum(path: str | None) -> str | None:

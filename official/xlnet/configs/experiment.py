@@ -18,6 +18,7 @@ import contextlib
 import copy
 import dataclasses
 import os
+import textwrap
 from collections.abc import Sequence
 from typing import Any
 
@@ -65,7 +66,7 @@ def recipe_path(path: str) -> str:
     return recipe if is_named and not file_system.exists(path) else path
 
 
-@dataclasses.dataclass(slots=True)
+@dataclasses.dataclass(slots=True, repr=False)
 class XLNetConfig:
     """Configuration of an XLNet experiment.
 
@@ -87,6 +88,9 @@ class XLNetConfig:
     objective: ObjectiveConfig = dataclasses.field(default_factory=ObjectiveConfig)
     training: TrainingConfig = dataclasses.field(default_factory=TrainingConfig)
     task: TaskConfig = dataclasses.field(default_factory=TaskConfig)
+
+    def __repr__(self) -> str:
+        return textwrap.indent(f"XLNetConfig\n{self._yaml()}", "  ").strip()
 
     @classmethod
     @public()
@@ -165,6 +169,20 @@ class XLNetConfig:
         return {
             field.name: getattr(self, field.name).as_dict() for field in dataclasses.fields(self)
         }
+
+    def changes(self, earlier: XLNetConfig) -> list[str]:
+        """Returns `section.key=value (was value)` for each key that differs from a configuration.
+
+        Args:
+          earlier: the other configuration.
+        """
+        was = earlier.as_dict()
+        return [
+            f"{name}.{key}={value!r} (was {was[name].get(key)!r})"
+            for name, section in self.as_dict().items()
+            for key, value in section.items()
+            if value != was[name].get(key)
+        ]
 
     @classmethod
     def of(cls, config: XLNetConfig | dict[str, Any]) -> XLNetConfig:
@@ -258,9 +276,12 @@ class XLNetConfig:
         path, record = (os.path.join(directory, name) for name in (CONFIG_FILE, WEIGHTS_FILE))
         with contextlib.suppress(FileNotFoundError):
             file_system.remove(record)  # A kill leaves no record rather than another one's.
-        tree = parse_json(json_text(self.as_dict()), path)  # Lists of their own, for no aliases.
-        write_bytes(path, yaml.safe_dump(tree, sort_keys=False).encode())
+        write_bytes(path, self._yaml().encode())
         write_json(record, self._of_weights())
+
+    def _yaml(self) -> str:
+        tree = parse_json(json_text(self.as_dict()), CONFIG_FILE)  # Its own lists, for no aliases.
+        return yaml.safe_dump(tree, sort_keys=False)
 
     def _of_weights(self) -> dict[str, Any]:
         """{section.key: value} of what weights depend on, which reads them otherwise."""

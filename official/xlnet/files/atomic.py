@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import errno
 import fcntl
+import filecmp
 import os
 import pathlib
 import re
@@ -73,14 +74,14 @@ def new_folder(path: str) -> Iterator[str]:
     """Context manager that creates a directory atomically.
 
     Yields a temporary directory, which is renamed to `path` if the block succeeds, and removed
-    otherwise. Into a directory that is there, which may be a mount point, its content is moved, the
-    last file last.
+    otherwise. Into an empty directory that is there, which may be a mount point, its content is
+    moved, the last file last. A directory that has the same content already stays as it is.
 
     Args:
       path: the directory to create.
 
     Raises:
-      DataError: `path` exists and is not an empty directory.
+      DataError: `path` exists and is neither an empty directory nor one with the same content.
       OSError: a file cannot be written; the error names it as it would be called in `path`.
     """
     path = os.path.realpath(path)
@@ -89,14 +90,26 @@ def new_folder(path: str) -> Iterator[str]:
     os.makedirs(parent, exist_ok=True)
     with _temporary(parent, path, is_folder=True) as temporary:
         content = {*os.listdir(parent)} - {os.path.basename(temporary), "lost+found"}
-        is_free = not content if is_there else not os.path.exists(path)
-        require_data(is_free, f"{path!r}", "a new or an empty folder", "one with files in it")
+        is_new = is_there or not os.path.exists(path)
+        require_data(is_new, f"{path!r}", "a new or an empty folder", "a file")
         yield temporary
+        if content and is_there:
+            is_same = content == {*os.listdir(temporary)} and _has_files(path, temporary)
+            expected = "a new or an empty folder, or one with the same content"
+            require_data(is_same, f"{path!r}", expected, "one with other files in it")
+            return
         if not is_there:
             os.rename(temporary, path)
             return
         for entry in sorted(os.scandir(temporary), key=lambda entry: entry.stat().st_mtime_ns):
             os.rename(entry.path, os.path.join(path, entry.name))
+
+
+def _has_files(path: str, folder: str) -> bool:
+    """Whether a directory has the files of a folder, with the same bytes."""
+    files = [os.path.join(at, name) for at, _, names in os.walk(folder) for name in names]
+    names = [os.path.relpath(file, folder) for file in files]
+    return not any(filecmp.cmpfiles(folder, path, names, shallow=False)[1:])
 
 
 @contextlib.contextmanager

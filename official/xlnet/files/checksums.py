@@ -38,6 +38,13 @@ def write_checksums(folder: str) -> None:
     write_bytes(os.path.join(folder, CHECKSUMS_FILE), "".join(lines).encode())
 
 
+def has_checksums(folder: str) -> bool:
+    """Whether each file of a folder is as `write_checksums` recorded it."""
+    lines = file_system.read_bytes(os.path.join(folder, CHECKSUMS_FILE)).decode().splitlines()
+    pairs = [line.split("  ", 1) for line in lines]
+    return all(sha256_of(os.path.join(folder, path)) == digest for digest, path in pairs)
+
+
 def content_checksum(paths: Iterable[str]) -> str:
     """Returns a checksum of all bytes of files, in their order: `sha256:` and hexadecimal."""
     digests = " ".join(str(sha256_of(path)) for path in paths)

@@ -18,6 +18,7 @@ from official.xlnet.errors import ConfigError
 from official.xlnet.files.arguments import AnyPath
 from official.xlnet.files.public import public
 from official.xlnet.files.schema import OneOf, Range
+from official.xlnet.inference.language_model import PickledByPath
 from official.xlnet.inference.network.inference_encoder import InferenceEncoder, finite
 from official.xlnet.inference.network.length_buckets import default_lengths
 from official.xlnet.modeling.networks import Encoder
@@ -68,15 +69,11 @@ def embed(
       >>> embed("runs/tiny", ["A fine film.", "Dull."]).shape
       (2, 128)
     """
-    if isinstance(model, str):
-        model, tokenizer = load_encoder(model), load_tokenizer(model)
-    if tokenizer is None:
-        raise ConfigError("tokenizer: expected the encoder's tokenizer, got none")
     embedder = TextEmbedder(model, tokenizer, layer, max_length, window_stride)
     return embedder(texts, pooling, batch_size)
 
 
-class TextEmbedder:
+class TextEmbedder(PickledByPath):
     """An encoder that is ready to embed texts.
 
     A text is read as `tokens SEP CLS`, as in fine-tuning; an empty one as SEP CLS. Texts of about
@@ -84,8 +81,8 @@ class TextEmbedder:
     and a graph is made for each length when it is first needed.
 
     Args:
-      encoder: a built encoder.
-      tokenizer: its tokenizer.
+      encoder: a built encoder, or the path of its model, by which an embedder is pickled.
+      tokenizer: the tokenizer of a built encoder.
       layer: see `embed`; layers above are not computed.
       max_length: see `embed`.
       window_stride: see `embed`.
@@ -105,12 +102,17 @@ class TextEmbedder:
     @public()
     def __init__(
         self,
-        encoder: Encoder,
-        tokenizer: Tokenizer,
+        encoder: AnyPath | Encoder,
+        tokenizer: Tokenizer | None = None,
         layer: int | Sequence[int] = -1,
         max_length: Annotated[int, Range(1)] | None = None,
         window_stride: Annotated[int, Range(0)] = 0,
     ):
+        if isinstance(encoder, str):
+            self._made_from = encoder, None, layer, max_length, window_stride
+            encoder, tokenizer = load_encoder(encoder), load_tokenizer(encoder)
+        if tokenizer is None:
+            raise ConfigError("tokenizer: expected the encoder's tokenizer, got none")
         num_layers = encoder.config.model.num_layers
         layers = list(layer) if isinstance(layer, Sequence) else [layer]
         for number in layers:
@@ -129,6 +131,9 @@ class TextEmbedder:
         self._require_capacity(min(max_length, encoder.config.data.seq_len))
         # The operations of one batch do not fill the cores, so that several run side by side.
         self._threads = concurrent.futures.ThreadPoolExecutor(num_cores())
+
+    def __repr__(self) -> str:
+        return f"TextEmbedder(width {self.width:,}, texts of up to {self.max_length:,} tokens)"
 
     @public()
     def __call__(

@@ -9,7 +9,7 @@ from official.xlnet.checkpoints.any_format import load_config, load_tokenizer
 from official.xlnet.checkpoints.model_directory import load_pretrainer
 from official.xlnet.configs.experiment import XLNetConfig
 from official.xlnet.configs.validation import require, require_one_of, require_type
-from official.xlnet.errors import ConfigError
+from official.xlnet.errors import ConfigError, require_config
 from official.xlnet.modeling.models.xlnet_pretrainer import XLNetPretrainer
 from official.xlnet.tokenization.tokenizer import Tokenizer, checked_texts
 
@@ -18,6 +18,18 @@ _BUCKET = 128
 GENERATED = ("permutation", "causal")
 MASKED = ("denoising", "absorbing_diffusion")  # Which predict a token where it is masked.
 SCORED = (*GENERATED, *MASKED)
+
+
+class PickledByPath:
+    """Base class of models in use, which are pickled as the path that they were loaded from."""
+
+    _made_from: tuple[Any, ...] = ()  # The arguments, if the first one is a path.
+
+    def __reduce__(self) -> tuple:
+        name = type(self).__name__
+        expected = f"a {name} of a path to be pickled"
+        require_config(bool(self._made_from), name, expected, "one of weights in memory")
+        return type(self), self._made_from
 
 
 def loaded(

@@ -27,8 +27,9 @@ from __future__ import annotations
 
 import dataclasses
 import math
+import os
 from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING, overload
+from typing import TYPE_CHECKING, Any, overload
 
 import numpy as np
 import tensorflow as tf
@@ -47,6 +48,7 @@ from official.xlnet.files.public import public
 from official.xlnet.inference.language_model import (
     MASKED,
     SCORED,
+    PickledByPath,
     for_each,
     loaded,
     require_both_sides,
@@ -73,7 +75,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 
-@dataclasses.dataclass(frozen=True, repr=False)
+@dataclasses.dataclass(frozen=True, eq=False, repr=False)
 class Score(DisplayMixin):
     """Log-likelihood of one text, or of its targets.
 
@@ -184,15 +186,15 @@ def score(
     return for_each(texts, scores)
 
 
-class Scorer:
+class Scorer(PickledByPath):
     """A pre-trained model that is ready to score texts.
 
     Its weights are copied, and a graph is made for each length of text when it is first needed:
     to score often, make one and call it many times.
 
     Args:
-      model: a pre-trained model.
-      tokenizer: its tokenizer.
+      model: a pre-trained model, or its path, by which a scorer is pickled.
+      tokenizer: the tokenizer of a loaded model.
 
     Attributes:
       num_windows: number of windows that have been scored, to show progress.
@@ -208,11 +210,17 @@ class Scorer:
       ['▁sat', '.']
     """
 
-    def __init__(self, model: XLNetPretrainer, tokenizer: Tokenizer):
+    def __init__(
+        self, model: str | os.PathLike | XLNetPretrainer, tokenizer: Tokenizer | None = None
+    ):
+        if isinstance(model, str | os.PathLike):
+            self._made_from = (os.fspath(model),)
+            model, tokenizer = loaded(os.fspath(model), kinds=SCORED)
         require_type("model", model, XLNetPretrainer)
         require_language_model(model.config, SCORED)
+        require(tokenizer is not None, "tokenizer", "the loaded model's tokenizer", None)
         self._config = model.config
-        self._tokenizer = tokenizer
+        self._tokenizer: Any = tokenizer
         self.num_windows = 0
         self._masks = model.config.objective.kind in MASKED
         self._has_warned = False
@@ -220,6 +228,9 @@ class Scorer:
         self._network = LanguageModelNetwork(
             model, model.config.data.seq_len, "float32", with_memory
         )
+
+    def __repr__(self) -> str:
+        return f"Scorer({self._config.objective.kind}, {self._tokenizer.vocab_size:,} pieces)"
 
     def __call__(
         self,

@@ -8,7 +8,7 @@ import itertools
 import math
 import re
 from collections.abc import Iterator, Sequence
-from typing import Annotated
+from typing import Annotated, Any
 
 from official.xlnet.configs.choices import PUNCTUATION, UNITS
 from official.xlnet.files.public import public
@@ -48,10 +48,10 @@ class Word:
 
 @public()
 def words_of(
-    score: Score,
+    score: Score | Sequence[Score],
     punctuation: Annotated[str, OneOf(PUNCTUATION)] = "attached",
     unit: Annotated[str, OneOf(UNITS)] = "nats",
-) -> list[Word]:
+) -> list[Any]:
     """Returns the words of a text that has been scored; `cumulated` ends at minus its total.
 
     Words are separated by spaces. In scripts without spaces, each character is one. A piece belongs
@@ -59,7 +59,8 @@ def words_of(
     as their probabilities cannot be told apart.
 
     Args:
-      score: the text and the log-likelihoods of its pieces.
+      score: the text and the log-likelihoods of its pieces; or a list of them, for a list of words
+        of each.
       punctuation: `attached`, with the word that it stands at, or `alone`, each mark a word.
       unit: of surprisal, `nats` or `bits`.
 
@@ -70,6 +71,8 @@ def words_of(
       >>> [(word.word, word.pieces) for word in words_of(scorer(["The unfit, too."])[0])]
       [('The', 1), ('unfit,', 3), ('too.', 2)]
     """
+    if not isinstance(score, Score):
+        return [words_of(each, punctuation, unit) for each in score]
     log_p = score.log_likelihoods / (1.0 if unit == "nats" else math.log(2.0))
     words: list[Word] = []
     for (start, end), pieces in word_spans(score.text, score.offsets, punctuation):

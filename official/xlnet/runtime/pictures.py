@@ -17,7 +17,8 @@ _MOST_PIECES, _ROW_PIECES, _ROW_INCHES = 256, 32, 2.0
 class DisplayMixin:
     """Base class of dataclasses that are one line in Python and a picture in a notebook.
 
-    The line has sizes in place of arrays and lists. A subclass draws the picture in `plot`.
+    The line has sizes in place of arrays and lists. A subclass, a dataclass with `eq=False`, draws
+    the picture in `plot`. Two of them are equal if their arrays are.
     """
 
     def plot(self) -> Figure:
@@ -27,6 +28,12 @@ class DisplayMixin:
     def __repr__(self) -> str:
         shown = [f"{name}={_size(value)}" for name, value in vars(self).items()]
         return f"{type(self).__name__}({', '.join(shown)})"
+
+    def __eq__(self, other: object) -> bool:
+        if type(self) is not type(other):
+            return NotImplemented
+        pairs = [(value, vars(other)[name]) for name, value in vars(self).items()]
+        return all(np.array_equal(x, y) if isinstance(x, np.ndarray) else x == y for x, y in pairs)
 
     def _repr_png_(self) -> bytes:
         return png(self.plot())

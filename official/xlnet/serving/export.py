@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import glob
+import hashlib
 import os
 import pathlib
 import shutil
@@ -12,6 +13,8 @@ from typing import Annotated, Any
 
 import tensorflow as tf
 
+from official.xlnet import __version__
+from official.xlnet.checkpoints.any_format import load_config, weights_checksum
 from official.xlnet.configs.choices import (
     MAX_CHARACTERS,
     MAX_WINDOWS,
@@ -20,10 +23,10 @@ from official.xlnet.configs.choices import (
     WEIGHT_STORAGE,
 )
 from official.xlnet.data.graph_names import COLUMNS_FILE
-from official.xlnet.errors import DataError
+from official.xlnet.errors import require_data
 from official.xlnet.files.arguments import COMMAS, OutputDirectory, Path
-from official.xlnet.files.checksums import write_checksums
-from official.xlnet.files.json_files import write_json
+from official.xlnet.files.checksums import has_checksums, write_checksums
+from official.xlnet.files.json_files import json_text, read_record, write_json
 from official.xlnet.files.locks import only_writer
 from official.xlnet.files.public import public
 from official.xlnet.files.schema import OneOf, Range
@@ -34,6 +37,8 @@ from official.xlnet.serving.factory import create_service
 from official.xlnet.serving.samples import write_samples, write_warmup
 from official.xlnet.serving.services.base import Service
 
+EXPORT_FILE = os.path.join("assets.extra", "export.json")  # Of a version: how it was made.
+_OF_PLACES = {"model", "output", "version"}  # Arguments that a version does not depend on.
 _INCOMPLETE = ".incomplete-"  # Names of versions that are being written begin so.
 
 
@@ -61,7 +66,8 @@ def export(
     Args:
       model: model directory to export.
       output: base path of the model on TF Serving; created if missing.
-      version: version number; default: one more than the latest.
+      version: version number; default: one more than the latest. The same export again leaves it
+        as it is.
       head: output of the model: `task` for a fine-tuned model, and `encoder` (embeddings) or `lm`
         (left-to-right log-likelihoods) for a pre-trained one; default: task if fine-tuned, else
         encoder.
@@ -93,24 +99,34 @@ def export(
       >>> export("runs/sst2", "exported/sst2")["path"]
       'exported/sst2/1'
     """
-    if version is not None and os.path.exists(os.path.join(output, str(version))):
-        raise DataError(f"{os.path.join(output, str(version))} exists: expected a new version")
+    arguments = {name: value for name, value in locals().items() if name not in _OF_PLACES}
+    made_from = [weights_checksum(model), load_config(model).as_dict(), arguments, __version__]
+    checksum = hashlib.sha256(json_text(made_from).encode()).hexdigest()
+    path = os.path.join(output, str(version))
+    if version is not None and os.path.exists(path):
+        record = read_record(os.path.join(path, EXPORT_FILE))
+        is_same = record.get("made_from") == checksum and has_checksums(path)
+        require_data(is_same, path, "a new version, or the same one", "one that exists")
+        return _with_size(path, record["result"])
     with only_writer(output), matmul_precision(products):
         for left in glob.glob(os.path.join(glob.escape(output), f"{_INCOMPLETE}*")):
             shutil.rmtree(left)  # Remains of an export that was killed.
         service = create_service(
             model, head, buckets, max_length, weights, text_columns, max_characters, max_windows
         )
-        return write_version(service, output, version)
+        return write_version(service, output, version, checksum)
 
 
-def write_version(service: Service, output: str, version: int | None = None) -> dict[str, Any]:
+def write_version(
+    service: Service, output: str, version: int | None = None, made_from: str = ""
+) -> dict[str, Any]:
     """Writes a service as a SavedModel version; see `export`.
 
     Args:
       service: the service.
       output: base path of the model on TF Serving; created if missing.
       version: version number. None: one more than the latest.
+      made_from: checksum of what the version is made from, for its record.
     """
     os.makedirs(output, exist_ok=True)
     temporary = os.path.join(output, f"{_INCOMPLETE}{uuid.uuid4().hex}")
@@ -126,25 +142,33 @@ def write_version(service: Service, output: str, version: int | None = None) -> 
         )
         warmup_requests = write_warmup(temporary, service)
         write_json(os.path.join(temporary, COLUMNS_FILE), service.columns)
+        inputs: dict[str, Any] = {"token_ids": service.token_types, "examples": ["examples"]}
+        inputs |= service.texts_of_signatures
+        result = {
+            "signatures": {
+                name: {
+                    "inputs": sorted(inputs[name]),
+                    "outputs": sorted(function.structured_outputs),
+                }
+                for name, function in signatures.items()
+            },
+            "columns": service.columns,
+            "buckets": list(service.settings.lengths),
+            "warmup_requests": warmup_requests,
+        }
+        write_json(os.path.join(temporary, EXPORT_FILE), {"made_from": made_from, "result": result})
         write_checksums(temporary)
         path = os.path.join(output, str(version or 1 + max(versions(output), default=0)))
         write_samples(output, service)
         os.rename(temporary, path)  # Last: a version that is there has everything.
     finally:
         shutil.rmtree(temporary, ignore_errors=True)
-    inputs: dict[str, Any] = {"token_ids": service.token_types, "examples": ["examples"]}
-    inputs |= service.texts_of_signatures
-    return {
-        "path": path,
-        "signatures": {
-            name: {"inputs": sorted(inputs[name]), "outputs": sorted(function.structured_outputs)}
-            for name, function in signatures.items()
-        },
-        "columns": service.columns,
-        "bytes": sum(x.stat().st_size for x in pathlib.Path(path).rglob("*") if x.is_file()),
-        "buckets": list(service.settings.lengths),
-        "warmup_requests": warmup_requests,
-    }
+    return _with_size(path, result)
+
+
+def _with_size(path: str, result: dict[str, Any]) -> dict[str, Any]:
+    size = sum(x.stat().st_size for x in pathlib.Path(path).rglob("*") if x.is_file())
+    return {"path": path, "bytes": size, **result}
 
 
 def versions(output: str) -> Sequence[int]:

@@ -57,6 +57,14 @@ class Preprocessor(GuardedLayer):
         require_one_of("padding", padding, ("max_length", "longest"))
         self.tokenizer, self.task, self.padding = GraphTokenizer(tokenizer), task, padding
 
+    def __repr__(self) -> str:
+        task, pieces = self.task, self.tokenizer.plain.vocab_size
+        columns = ", ".join(task.text_columns)
+        return f"Preprocessor({columns}: {pieces:,} pieces, {task.max_length} tokens)"
+
+    def __reduce__(self) -> tuple:
+        return type(self).from_config, (self.get_config(),)
+
     def call(self, texts: Any) -> dict[str, tf.Tensor]:
         require_config(
             not is_compiled(),

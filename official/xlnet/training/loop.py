@@ -15,6 +15,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 import tensorflow as tf
+from absl import logging
 
 from official.xlnet import __version__
 from official.xlnet.checkpoints import model_directory
@@ -206,6 +207,7 @@ class Loop(keras.callbacks.Callback):
         )
         self.step = self._start = self._saved_step = int(optimizer.iterations.numpy())
         if self.is_finished():
+            self._warn_of_changes()
             return  # Its configuration still describes the steps that were run.
         if self.is_chief:
             model_directory.create_model_dir(self.output, self.config, self._vocab)
@@ -257,6 +259,20 @@ class Loop(keras.callbacks.Callback):
             f"the vocabulary of the run in {self.output}",
             "another one",
         )
+
+    def _warn_of_changes(self) -> None:
+        """Warns of settings that a finished run does not have, as no step is left for them."""
+        changes = self.config.changes(load_config(self.output))
+        if self._last_step < min(self.step, self.config.training.num_steps):
+            changes.append(f"steps={self._last_step} (was {self.step})")
+        if changes and self.is_chief:
+            logging.warning(
+                "%s: its run has ended at step %d, without %s; choose another output directory to "
+                "train anew",
+                self.output,
+                self.step,
+                ", ".join(changes),
+            )
 
     # Callbacks of Keras.
 

@@ -19,6 +19,7 @@ from official.xlnet.checkpoints.convert import convert
 from official.xlnet.checkpoints.convert.differences import differences
 from official.xlnet.checkpoints.convert.torch_reader import TorchFile
 from official.xlnet.configs.experiment import XLNetConfig
+from official.xlnet.errors import DataError
 from official.xlnet.files.json_files import read_json
 from tests.helpers import checkpoints
 from tests.helpers.compare import assert_refused
@@ -58,6 +59,19 @@ def test_round_trips_are_exact(tmp_path, vocab_file, head, untie_r):
     checkpoints.assert_same(checkpoints.read_hf(f"{tmp_path}/hf_again"), hf_values)
     for name in ("config.json", "spiece.model"):
         assert filecmp.cmp(tmp_path / "hf" / name, tmp_path / "hf_again" / name, shallow=False)
+
+
+@pytest.mark.parametrize("form", ["xlnet", "hf", "tf1"])
+def test_the_same_conversion_again_leaves_its_folder_as_it_is(tmp_path, tf1, form):
+    source, output = tf1, tmp_path / "output"
+    if form != "xlnet":
+        convert(tf1, source := f"{tmp_path}/ours")
+    first = convert(source, output, form)
+    before = {path: path.stat().st_mtime_ns for path in output.rglob("*")}
+    assert convert(source, output, form) == first
+    with pytest.raises(DataError, match="with the same content, got one with other files"):
+        convert(source, output, form, set=["model.clamp_len=7"])
+    assert before == {path: path.stat().st_mtime_ns for path in output.rglob("*")}
 
 
 @pytest.mark.parametrize("kind", ["causal", "denoising"])

@@ -49,6 +49,15 @@ def extended(general, domain, tmp_path_factory):
     return directory
 
 
+def test_the_same_extension_again_leaves_its_folder_as_it_is(general, domain, extended):
+    before = [(x.stat().st_ino, x.stat().st_mtime_ns) for x in os.scandir(extended)]
+    assert xlnet.extend_vocabulary(general, [domain], extended, NEW)["new_pieces"] == NEW
+    assert_refused(
+        "with other files", xlnet.extend_vocabulary, general, [domain], extended, NEW - 1
+    )
+    assert before == [(x.stat().st_ino, x.stat().st_mtime_ns) for x in os.scandir(extended)]
+
+
 def extension_of(model, domain):
     tokenizer = xlnet.load_tokenizer(model)
     sample = read_sample([domain], SampleOptions(sample_bytes=1 << 30), False, False)

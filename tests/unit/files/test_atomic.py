@@ -2,6 +2,7 @@
 
 import errno
 import os
+import pathlib
 import shutil
 import signal
 import stat
@@ -56,12 +57,32 @@ def test_a_new_folder_may_be_there_if_it_is_empty(tmp_path):
             open(os.path.join(folder, "x"), "w").close()
         assert os.listdir(tmp_path / name) == ["x"]
     (tmp_path / "file").touch()
-    for name in ("new", "file"):
-        with (
-            pytest.raises(DataError, match="expected a new or an empty folder"),
-            new_folder(str(tmp_path / name)),
-        ):
-            pass
+    with (
+        pytest.raises(DataError, match="expected a new or an empty folder, got a file"),
+        new_folder(str(tmp_path / "file")),
+    ):
+        pass
+
+
+def test_a_folder_with_the_same_content_stays_and_any_other_is_refused(tmp_path):
+    def write(content, name="a/x"):
+        with new_folder(str(tmp_path / "folder")) as folder:
+            (path := pathlib.Path(folder, name)).parent.mkdir()
+            path.write_bytes(content)
+            pathlib.Path(folder, "y").touch()
+
+    write(b"one")
+    before = [path.stat() for path in sorted(tmp_path.rglob("*"))]
+    write(b"one")
+    for wrong in ((b"two",), (b"one", "a/z"), (b"one", "b/x")):
+        with pytest.raises(DataError, match="with the same content, got one with other files"):
+            write(*wrong)
+    assert [(x.st_ino, x.st_mtime_ns) for x in before[1:]] == [
+        (x.st_ino, x.st_mtime_ns) for x in map(os.stat, sorted(tmp_path.rglob("*"))[1:])
+    ]
+    (tmp_path / "folder/more").touch()
+    with pytest.raises(DataError, match="with other files"):
+        write(b"one")
 
 
 WRITE = """

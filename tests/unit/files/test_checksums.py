@@ -4,7 +4,7 @@ import hashlib
 import shutil
 import subprocess
 
-from official.xlnet.files.checksums import CHECKSUMS_FILE, write_checksums
+from official.xlnet.files.checksums import CHECKSUMS_FILE, has_checksums, write_checksums
 
 FILES = {"a.pb": b"one", "assets.extra/b": b"two", "variables/c d": b"three"}
 
@@ -16,8 +16,11 @@ def test_the_format_is_that_of_sha256sum(tmp_path):
     write_checksums(str(tmp_path))
     lines = (tmp_path / CHECKSUMS_FILE).read_text().splitlines()
     assert lines == [f"{hashlib.sha256(data).hexdigest()}  {path}" for path, data in FILES.items()]
+    assert has_checksums(str(tmp_path))
     if shutil.which("sha256sum"):
         command = ["sha256sum", "--check", "--quiet", CHECKSUMS_FILE]
         subprocess.run(command, cwd=tmp_path, check=True)
-        (tmp_path / "a.pb").write_bytes(b"oNe")
+    (tmp_path / "a.pb").write_bytes(b"oNe")
+    assert not has_checksums(str(tmp_path))
+    if shutil.which("sha256sum"):
         assert subprocess.run(command, cwd=tmp_path, capture_output=True).returncode

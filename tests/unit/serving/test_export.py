@@ -12,7 +12,9 @@ from official.xlnet.data.examples import TextExample
 from official.xlnet.inference.scoring import score
 from official.xlnet.inference.task_prediction import predict_examples
 from official.xlnet.modeling.kernels.stored_matrix import StoredMatrix
+from official.xlnet.serving import export as export_module
 from official.xlnet.serving.client.prediction import row_of
+from official.xlnet.serving.export import export
 from official.xlnet.serving.factory import create_service, task_service
 from official.xlnet.serving.services.base import Settings
 from official.xlnet.serving.services.pretrained import EncoderService, LanguageModelService
@@ -22,6 +24,7 @@ from official.xlnet.testing.tasks import require_same
 from official.xlnet.tokenization.graph.offsets import OffsetTokenizer
 from official.xlnet.tokenization.graph.tokenizer import GraphTokenizer
 from official.xlnet.tokenization.tokenizer import Tokenizer
+from tests.helpers.compare import assert_refused
 from tests.helpers.served_models import (
     as_example,
     examples_of,
@@ -317,3 +320,20 @@ def test_tokens_begin_after_characters_that_normalization_removes(vocab_file):
     for row, text in enumerate(texts):
         spans = list(zip(starts[row], ends[row], strict=True))
         assert (ids[row], spans) == tokenizer.encode_with_offsets(text), ascii(text)
+
+
+@slow
+def test_the_same_version_again_is_left_as_it_is(tmp_path, tokenizer, monkeypatch):
+    model = random_model(vocab_size=tokenizer.vocab_size)
+    save_pretrained(model.encoder, tmp_path / "model", tokenizer)
+    options = {"version": 3, "head": "encoder", "buckets": [8]}
+    first = export(tmp_path / "model", tmp_path / "exported", **options)
+    assert first["path"] == f"{tmp_path}/exported/3"
+    monkeypatch.setattr(export_module, "create_service", None)
+    assert export(tmp_path / "model", tmp_path / "exported", **options) == first
+    (tmp_path / "exported/3/assets.extra/columns.json").touch()
+    assert export(tmp_path / "model", tmp_path / "exported", **options) == first
+    wrong = functools.partial(export, tmp_path / "model", tmp_path / "exported")
+    assert_refused("3: expected a new version, or the same one", wrong, **options, max_length=8)
+    (tmp_path / "exported/3/assets.extra/columns.json").write_text("{}")
+    assert_refused("3: expected a new version, or the same one", wrong, **options)

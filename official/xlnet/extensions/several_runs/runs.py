@@ -151,7 +151,7 @@ def several_runs(
                 _as_json(begun_with) == _as_json(config),
                 output,
                 "the configuration of its earlier runs",
-                "another one; choose another directory",
+                f"{', '.join(config.changes(begun_with))}; choose another directory",
             )
             runs.finished = saved.runs
         else:

@@ -68,6 +68,12 @@ class GraphTokenizer(tf.Module):
         self.split = Expansion(tokenizer.splits)
         self._kind = PagedTable(_kinds(characters)) if tokenizer.lowercase else None
 
+    def __repr__(self) -> str:
+        return f"Graph{self.plain!r}"
+
+    def __reduce__(self) -> tuple:
+        return type(self), (self.plain,)
+
     def __call__(self, text: tf.Tensor) -> tf.RaggedTensor:
         """Tokenizes a batch of texts, without adding special tokens.
 
