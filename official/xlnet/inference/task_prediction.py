@@ -1,9 +1,10 @@
 """A fine-tuned model on examples: predictions in order, and metrics where there are labels.
 
 `predict_examples` and `Ensemble`, whose weights stay, run the inference network
-(`TaskNetwork`). Evaluation during fine-tuning runs the Keras layers: the weights have changed
-since the last time, and to pack them and to make new graphs would take longer than many a dev set.
-A property test holds the two equal.
+(`TaskNetwork`), and so does the last evaluation of fine-tuning, on one device. Evaluation during
+fine-tuning runs the Keras layers: the weights have changed since the last time, and to pack them
+and to make new graphs would take longer than many a dev set. A property test holds the two equal
+up to rounding, which may exchange neighbors of a ranking.
 """
 
 from __future__ import annotations

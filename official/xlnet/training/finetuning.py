@@ -25,7 +25,12 @@ from official.xlnet.errors import ConfigError, require_data
 from official.xlnet.files.json_files import read_json, write_json
 from official.xlnet.files.locks import only_writer
 from official.xlnet.files.schema import conform
-from official.xlnet.inference.task_prediction import evaluate_examples, require_labels, unit_lengths
+from official.xlnet.inference.task_prediction import (
+    evaluate_examples,
+    packed_forward,
+    require_labels,
+    unit_lengths,
+)
 from official.xlnet.modeling.models.lora import merge_lora
 from official.xlnet.runtime.agreement import lost_workers, require_agreement
 from official.xlnet.tasks.batching import TrainingBatches
@@ -109,9 +114,12 @@ def run_finetuning(
             merge_lora(model)
         require_agreement(start.strategy, lambda: {"best checkpoint": newest_checkpoint(output)})
         model_directory.restore(output, encoder=model.encoder, head=model.head)
-        predictions, _ = evaluate_examples(model, task, dev)
-        task.finish(dev, predictions)
-        predictions, metrics = evaluate_examples(model, task, dev)
+        # One device computes as `evaluate` does, to the last digit; replicas share the work.
+        is_alone = replicas == 1 and not isinstance(start.strategy, tf.distribute.TPUStrategy)
+        forward = packed_forward(model) if is_alone else None
+        if type(task).finish is not Task.finish:
+            task.finish(dev, evaluate_examples(model, task, dev, forward)[0])
+        predictions, metrics = evaluate_examples(model, task, dev, forward)
         metrics |= {
             "step": loop.evaluations.best_step,
             "steps": loop.step,
