@@ -352,6 +352,7 @@ EFFECTS = [
         task.target_means=[1] {_TARGET}
         task.target_scales=[2] {_TARGET}
         task.cutoff=2 task.name=ranking
+        task.gain=linear task.name=ranking
         task.highest_grade=9 task.name=ranking
         task.scoring=summary task.name=ranking
         task.answer_length=1 task.name=question_answering

@@ -233,7 +233,8 @@ def task_configuration(
     if task is None and path:
         task = load_config(path, list(overrides), base).task.name
     settings = task_settings(task or "classification")
-    base.task = TaskConfig(**{"pooled_segments": "all", **settings})
+    base.task = TaskConfig(**settings)
+    base.task = base.task.updated(base.task.of_new_runs, "")
     if base.model.longest_input is not None:
         base.task.max_length = min(base.task.max_length, base.model.longest_input)
     if path is None:
@@ -289,14 +290,15 @@ def add_baselines(
       dev: the examples that the model was evaluated on.
 
     Returns:
-      The first result of `BASELINES`; None for a task that has none, or after an error.
+      Those of `Task.baselines`, or the first result of `BASELINES`; None for a task that has none,
+      or after an error.
     """
     try:
         config = load_config(model_dir)
         task = TASKS[config.task.name](config, load_tokenizer(model_dir))
         results = (BASELINES[name](task, train, dev) for name in BASELINES.names())
-        baselines = next(filter(None, results), None)
-        Progress(sys.stderr).log_line(_line(task, metrics, baselines))
+        baselines = task.baselines(dev) or next(filter(None, results), None)
+        Progress(sys.stderr).log_line(comparison(task, metrics, baselines))
         path = os.path.join(model_dir, METRICS_FILE)
         write_json(path, {**read_json(path), "baselines": baselines})
     except Exception as error:
@@ -305,19 +307,24 @@ def add_baselines(
     return baselines
 
 
-def _line(task: Task, metrics: Mapping[str, Any], baselines: dict[str, Any] | None) -> str:
-    """The main metric of the model and of its baselines."""
+def comparison(task: Task, metrics: Mapping[str, Any], baselines: dict[str, Any] | None) -> str:
+    """Returns a line with the main metric of the model and of its baselines."""
     name = metric_of(task, dict(metrics))
 
     def text(of: Mapping[str, Any]) -> str:
         return metric_text(of[name], of.get(f"{name}_is_over"))
 
-    line = f"{name}: model {text(metrics)}"
+    line = f"{name}{task.metric_note}: model {text(metrics)}"
     if baselines is None:
         return f"{line} (no bag of words to compare with in {task.config.task.name})"
-    linear, majority = baselines["bag_of_words"], baselines["majority"]
-    simplest = _SIMPLEST.get(task.config.task.name, "majority class")
-    line += f", bag of words {text(linear)}, {simplest} {text(majority)}"
-    if round(comparable(name, metrics[name]), 4) < round(comparable(name, linear[name]), 4):
-        line += "; the model is behind the bag of words"
+    words = {
+        "run": "run that it reranks",
+        "bag_of_words": "bag of words",
+        "majority": _SIMPLEST.get(task.config.task.name, "majority class"),
+    }
+    found = {words[key]: baselines[key] for key in words if key in baselines}
+    line += "".join(f", {each} {text(of)}" for each, of in found.items())
+    first, of = next(iter(found.items()))
+    if round(comparable(name, metrics[name]), 4) < round(comparable(name, of[name]), 4):
+        line += f"; the model is behind the {first}"
     return line

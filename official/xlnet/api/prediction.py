@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import os
+import sys
 from collections.abc import Iterable, Sequence
 from typing import Annotated, Any
 
 from data_prep.tasks.task_data import read_task, stream_task
+from official.xlnet.api.finetuning import comparison
 from official.xlnet.api.following import follow_run
 from official.xlnet.checkpoints.any_format import load_config
 from official.xlnet.configs.choices import PRODUCTS
@@ -21,6 +23,7 @@ from official.xlnet.inference.ensemble import Ensemble
 from official.xlnet.inference.language_model import PickledByPath
 from official.xlnet.modeling.kernels.product_type import matmul_precision
 from official.xlnet.runtime.host import host_state_kept
+from official.xlnet.runtime.progress import Progress
 from official.xlnet.tasks.labels import with_label_type
 from official.xlnet.tasks.reports import REPORT_FILES
 from official.xlnet.training import evaluation
@@ -126,7 +129,8 @@ def evaluate(
         in output; default: none.
 
     Returns:
-      For a data set `loss`, `unigram_loss`, `perplexity` and `targets`; for a task its metrics.
+      For a data set `loss`, `unigram_loss`, `perplexity` and `targets`; for a task its metrics,
+      and in `baselines` those of a run that is reranked.
       With `follow` those of the last checkpoint.
 
     Raises:
@@ -172,6 +176,9 @@ def _evaluate(
     examples, counts = read_task(data, ensemble.task.config.task, max_lost, "data")
     metrics = ensemble.evaluate(examples, output) | counts
     log_counts(data if isinstance(data, str) else "data", metrics)
+    if ensemble.task.metric_note:
+        line = comparison(ensemble.task, metrics, metrics.get("baselines"))
+        Progress(sys.stderr).log_line(line)
     return metrics
 
 

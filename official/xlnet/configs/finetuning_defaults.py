@@ -40,7 +40,6 @@ _CHOSEN = {
     "batch_size": "training",
     **_LENGTH,
     "checkpoint_steps": "training",
-    "pooled_segments": "task",
     "summary": "task",
 }
 
@@ -155,7 +154,7 @@ def keep_settings(config: XLNetConfig, given: Collection[str], saved: XLNetConfi
       given: keys of the settings that a recipe or flag gives; see `given_settings`.
       saved: the configuration of the run.
     """
-    kept = dict(_CHOSEN)
+    kept = _CHOSEN | dict.fromkeys(saved.task.of_new_runs, "task")
     if {"epochs", "warmup_steps"} <= set(given):  # The warm-up is a share of these steps.
         del kept["num_steps"]
     for key, section in kept.items():

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Annotated, Any, ClassVar
 
 from official.xlnet.configs.base import Section
@@ -84,6 +84,8 @@ class TaskConfig(Section):
     # Keys that a resumed run may change, and those that follow from the data where not given.
     may_change: ClassVar[tuple[str, ...]] = ("patience", "label_type")
     from_data: ClassVar[tuple[str, ...]] = ("text_columns",)
+    # Values of `xlnet finetune` where the default is the meaning of older model directories.
+    of_new_runs: ClassVar[Mapping[str, str]] = {"pooled_segments": "all"}
     # Keys that a trained head depends on, which a run that goes on with it takes from its model.
     of_head: ClassVar[tuple[str, ...]] = ("labels", "summary")
     shortest_input: ClassVar[int] = 0  # Tokens of the shortest input that the head takes.

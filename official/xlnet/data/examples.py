@@ -82,7 +82,8 @@ class TextExample(Example):
 def examples_checksum(examples: Iterable[Example]) -> str:
     """Returns the SHA-256 of the contents of examples, in order.
 
-    Attributes with default values do not count, so that new ones do not change it.
+    Attributes with default values, and those that do not compare, do not count, so that new ones
+    do not change it.
 
     Args:
       examples: the examples.
@@ -92,7 +93,7 @@ def examples_checksum(examples: Iterable[Example]) -> str:
         said = {
             field.name: value
             for field in dataclasses.fields(example)
-            if (value := getattr(example, field.name)) != field.default
+            if field.compare and (value := getattr(example, field.name)) != field.default
         }
         digest.update(json.dumps([type(example).__name__, said], default=repr).encode() + b"\n")
     return digest.hexdigest()

@@ -113,6 +113,8 @@ class Ensemble:
             metrics["models"] = len(self._members)
         counts = {**self.task.counts, **check_unknown(self.task.counts, "data")}
         metrics |= {"examples": len(examples), **counts}
+        if baselines := self.task.baselines(examples):
+            metrics["baselines"] = baselines
         if report_dir:
             write_report(report_dir, self.task, examples, predictions, metrics)
         return metrics

@@ -8,6 +8,7 @@ from official.xlnet.configs.base import register_settings
 from official.xlnet.configs.registry import ANSWER_MODULES
 from official.xlnet.configs.task import TaskConfig
 from official.xlnet.configs.validation import COUNT, RATE, Range, require
+from official.xlnet.files.schema import OneOf
 
 
 @register_settings("task")
@@ -90,9 +91,15 @@ class CandidatesConfig(QueryConfig):
       num_candidates: number of documents of a query that the loss compares: one and, if there are
         so many, `num_candidates` - 1 less relevant ones; 2: pairs.
       cutoff: rank cutoff k of NDCG@k and ERR@k.
+      gain: gain of a document of grade g in NDCG: `linear`, g, as in trec_eval, the default of
+        `xlnet finetune`; or `exponential`, 2^g - 1, as in gdeval, LETOR and model directories
+        without this key. ERR always has 2^g - 1.
       highest_grade: highest possible relevance grade, for ERR@k; 0: the highest in the data.
     """
 
+    of_new_runs = {**QueryConfig.of_new_runs, "gain": "linear"}
+
     num_candidates: Annotated[int, Range(2, 1000)] = 2
     cutoff: Annotated[int, COUNT] = 20
+    gain: Annotated[str, OneOf(("linear", "exponential"))] = "exponential"
     highest_grade: Annotated[int, Range(0, 100)] = 0

@@ -43,6 +43,7 @@ class Task:
 
     Attributes:
       metric: name of the metric that checkpoints are compared by; see `comparable`.
+      metric_note: what a line says after the name of the metric, such as how it is computed.
       metrics: names of the metrics that `evaluate` may return, where `*` stands for any characters.
       typical: a few labelled examples, which `testing.check_task` trains on.
       labels: `task.labels`; for a data set of `multitask`, its own classes.
@@ -52,6 +53,7 @@ class Task:
     """
 
     metric = "accuracy"
+    metric_note = ""
     metrics: ClassVar[tuple[str, ...]] = ()
     typical: ClassVar[Sequence[Example]] = ()
 
@@ -138,6 +140,14 @@ class Task:
           predictions: their predictions, as `predict` returns them.
         """
         return {}
+
+    def baselines(self, examples: Sequence[Example]) -> dict[str, dict[str, float]] | None:
+        """Returns the metrics of predictions that come with the examples, by what made them.
+
+        Args:
+          examples: examples with labels.
+        """
+        return None
 
     def details(
         self, examples: Sequence[Example], predictions: Sequence[Prediction]

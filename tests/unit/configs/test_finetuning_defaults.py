@@ -4,6 +4,7 @@ import pathlib
 
 import pytest
 
+from official.xlnet.api.finetuning import task_configuration
 from official.xlnet.configs.experiment import XLNetConfig
 from official.xlnet.configs.finetuning_defaults import (
     complete_settings,
@@ -103,7 +104,19 @@ def test_a_run_goes_on_as_it_began():
     saved.training.learning_rate, saved.task.epochs, saved.task.summary = 0.25, 0.0, "attn"
     saved.training.num_steps, saved.training.warmup_steps = 811, 17
     config = chosen(50_021, "batch_size=8")
+    saved.task.pooled_segments = "all"
     keep_settings(config, {"batch_size"}, saved)
     training = config.training
     assert (training.learning_rate, training.num_steps, training.warmup_steps) == (0.25, 811, 17)
     assert (config.task.epochs, config.task.summary, training.batch_size) == (0.0, "attn", 8)
+    assert config.task.pooled_segments == "all"
+
+
+@pytest.mark.parametrize("name", ["ranking", "multitask"])
+def test_new_runs_have_the_gain_of_trec_eval_and_older_ones_keep_theirs(name):
+    config = task_configuration(name, None, [], None)
+    assert config.task.gain == "linear" and config.task.pooled_segments == "all"
+    assert task_configuration(name, None, ["task.gain=exponential"], None).task.gain[0] == "e"
+    saved = XLNetConfig.from_dict({"task": {"name": name}})  # Of a version without the key.
+    keep_settings(config, (), saved)
+    assert config.task.gain == "exponential"

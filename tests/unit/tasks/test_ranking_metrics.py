@@ -6,6 +6,7 @@ import pathlib
 
 import numpy as np
 import pytest
+import pytrec_eval
 import tensorflow as tf
 
 from official.xlnet.configs.experiment import XLNetConfig
@@ -24,16 +25,44 @@ def test_ties_junk_and_unjudged_documents_as_in_gdeval_and_trec_eval():
     """Of each query; and the means, which leave out queries without a relevant document."""
     grades, scores, expected = (GOLDEN[name] for name in ("grades", "scores", "expected"))
     for query in grades:
-        judged, ranked = {query: grades[query]}, {query: scores[query]}
-        found = evaluate_ranking(judged, ranked, 5, 4) | evaluate_ranking(judged, ranked, 20, 4)
+        tables = {query: grades[query]}, {query: scores[query]}
+        found = {}
+        for k in (5, 20):
+            found |= evaluate_ranking(*tables, k, highest=4, gain="exponential")
         wanted = {name: values[query] for name, values in expected.items()}
         assert found == pytest.approx(wanted, abs=1e-5), query
     relevant = [query for query, of_query in grades.items() if max(of_query.values()) > 0]
     assert set(grades) - set(relevant) == {"4"}
-    found = evaluate_ranking(grades, scores, 20, highest=4)
+    found = evaluate_ranking(grades, scores, 20, highest=4, gain="exponential")
     for name, queries in (("ndcg@20", relevant), ("err@20", relevant), ("mrr", expected["mrr"])):
         mean = np.mean([expected[name][query] for query in queries])
         assert found[name] == pytest.approx(mean, abs=1e-5), name
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_every_metric_of_trec_eval_is_as_there(seed):
+    """Ties, also of scores that float32 does not tell apart; missing and negative judgements."""
+    rng, k = np.random.default_rng(seed), int(np.random.default_rng(seed).integers(1, 25))
+    grades, scores = {}, {}
+    for query in map(str, range(7)):
+        names = [f"d{n}" for n in rng.permutation(40)]
+        judged, ranked = names[: rng.integers(1, 30)], names[rng.integers(0, 20) :]
+        grades[query] = {name: int(rng.integers(-2, 1 if query == "3" else 5)) for name in judged}
+        grades[query][judged[0]] = 0  # With -2 alone, pytrec_eval ends with a segmentation fault.
+        noise = rng.choice([0, 1e-12, 0.3], len(ranked))
+        values = rng.integers(-3, 4, len(ranked)) + noise
+        scores[query] = dict(zip(ranked, values.tolist(), strict=True))
+    names = {f"ndcg@{k}": f"ndcg_cut_{k}", "mrr": "recip_rank"}
+    evaluator = pytrec_eval.RelevanceEvaluator(grades, {f"ndcg_cut.{k}", "recip_rank"})
+    expected = evaluator.evaluate(scores)
+    for query in grades:
+        found = evaluate_ranking({query: grades[query]}, scores, k)
+        for ours, theirs in names.items():
+            assert found[ours] == pytest.approx(expected[query][theirs], abs=1e-14)
+    found = evaluate_ranking(grades, scores, k)
+    for ours, theirs in names.items():
+        mean = np.mean([expected[query][theirs] for query in grades])
+        assert found[ours] == pytest.approx(mean, abs=1e-14)
 
 
 def pooled(query, document):

@@ -47,6 +47,7 @@ class RankingExample(Example):
       relevance: relevance grade; 0 is irrelevant, below 0 is junk.
       not_ranked: (document, grade) pairs of the query's judged documents that are not candidates;
         they count in the ideal ranking of NDCG.
+      run_score: score in the run that is reranked.
       subtask: name of its data set in multi-task training.
     """
 
@@ -58,3 +59,4 @@ class RankingExample(Example):
     relevance: float | None = None
     not_ranked: tuple[tuple[str, float], ...] = ()
     subtask: str = ""
+    run_score: float | None = dataclasses.field(default=None, compare=False)

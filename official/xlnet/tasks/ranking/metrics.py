@@ -1,7 +1,8 @@
 """Ranking metrics: NDCG@k, ERR@k and reciprocal rank, as TREC's gdeval and trec_eval compute them.
 
 They take the relevance grades of one query's documents in ranked order, best first. A grade below
-zero (junk) counts as 0, not relevant.
+zero (junk) counts as 0, not relevant. NDCG has the linear gain g of trec_eval, or the exponential
+one of gdeval, 2^g - 1; ERR is defined by 2^g - 1 alone.
 """
 
 from __future__ import annotations
@@ -11,22 +12,30 @@ from collections.abc import Iterable, Mapping, Sequence
 import numpy as np
 
 
-def dcg(grades: Sequence[float], k: int) -> float:
-    """Discounted cumulative gain (DCG@k): Σ_{i≤k} (2^g_i - 1) / log2(i + 1).
+def dcg(grades: Sequence[float], k: int, gain: str = "linear") -> float:
+    """Discounted cumulative gain (DCG@k): Σ_{i≤k} gain(g_i) / log2(i + 1).
 
     Args:
       grades: relevance grades g_i in ranked order.
       k: cutoff, the number of ranks that count.
+      gain: `linear`, g, or `exponential`, 2^g - 1.
 
     Example:
-      >>> dcg([1.0, 0.0, 1.0], k=3)
-      1.5
+      >>> dcg([2.0, 0.0, 1.0], k=3), dcg([2.0, 0.0, 1.0], k=3, gain="exponential")
+      (2.5, 3.5)
     """
-    gains = np.exp2(np.maximum(np.asarray(grades[:k], float), 0)) - 1
+    gains = np.maximum(np.asarray(grades[:k], float), 0)
+    if gain == "exponential":
+        gains = np.exp2(gains) - 1
     return float(np.sum(gains / np.log2(np.arange(len(gains)) + 2)))
 
 
-def ndcg(grades: Sequence[float], k: int, judged: Iterable[float] | None = None) -> float:
+def ndcg(
+    grades: Sequence[float],
+    k: int,
+    judged: Iterable[float] | None = None,
+    gain: str = "linear",
+) -> float:
     """Normalized discounted cumulative gain (NDCG@k): DCG@k / DCG@k of the ideal ranking.
 
     Args:
@@ -34,6 +43,7 @@ def ndcg(grades: Sequence[float], k: int, judged: Iterable[float] | None = None)
       k: cutoff, the number of ranks that count.
       judged: relevance grades of all judged documents of the query, ranked or not. Default:
         `grades`.
+      gain: see `dcg`.
 
     Returns:
       NDCG@k in [0, 1]; 0 if no document is relevant.
@@ -42,8 +52,8 @@ def ndcg(grades: Sequence[float], k: int, judged: Iterable[float] | None = None)
       >>> ndcg([1.0, -2.0], k=2)
       1.0
     """
-    best = dcg(sorted(grades if judged is None else judged, reverse=True), k)
-    return dcg(grades, k) / best if best else 0.0
+    best = dcg(sorted(grades if judged is None else judged, reverse=True), k, gain)
+    return dcg(grades, k, gain) / best if best else 0.0
 
 
 def err(grades: Sequence[float], k: int, highest: float | None = None) -> float:
@@ -85,6 +95,8 @@ def reciprocal_rank(grades: Sequence[float]) -> float:
 def ranking_order(scores: Mapping[str, float]) -> list[str]:
     """Documents by descending score, ties by descending name, as in trec_eval and gdeval.
 
+    As in trec_eval, scores are compared in float32.
+
     Args:
       scores: {document: score}.
 
@@ -92,7 +104,7 @@ def ranking_order(scores: Mapping[str, float]) -> list[str]:
       >>> ranking_order({"a": 1.0, "b": 1.0, "c": 2.0})
       ['c', 'b', 'a']
     """
-    return sorted(scores, key=lambda document: (scores[document], document), reverse=True)
+    return sorted(scores, key=lambda name: (np.float32(scores[name]), name), reverse=True)
 
 
 def evaluate_ranking(
@@ -100,11 +112,13 @@ def evaluate_ranking(
     scores: Mapping[str, Mapping[str, float]],
     k: int,
     highest: float | None = None,
+    gain: str = "linear",
 ) -> dict[str, float]:
     """Computes NDCG@k, ERR@k and MRR, averaged over queries.
 
-    Queries without a relevant document are left out of NDCG and ERR, as in gdeval, and have a
-    reciprocal rank of 0, as in trec_eval. A judged query that is not ranked counts as 0 in all.
+    Queries without a relevant document count as 0 in MRR and in NDCG with linear gain, as in
+    trec_eval; they are left out of ERR and of NDCG with exponential gain, as in gdeval. A judged
+    query that is not ranked counts as 0 in all, as with trec_eval -c.
 
     Args:
       grades: {query: {document: grade}}. Documents without a score count in the ideal ranking.
@@ -112,6 +126,7 @@ def evaluate_ranking(
         not relevant.
       k: cutoff, the number of ranks that count.
       highest: the highest possible grade, see `err`. Default: the maximum of all grades.
+      gain: the gain of NDCG, see `dcg`.
 
     Returns:
       `ndcg@<k>`, `err@<k>` and `mrr`.
@@ -122,8 +137,10 @@ def evaluate_ranking(
     for query, of_query in grades.items():
         ranked = [of_query.get(name, 0.0) for name in ranking_order(scores.get(query, {}))]
         ranks.append(reciprocal_rank(ranked))
-        if any(grade > 0 for grade in of_query.values()):
-            ndcgs.append(ndcg(ranked, k, of_query.values()))
+        has_relevant = any(grade > 0 for grade in of_query.values())
+        if has_relevant or gain == "linear":
+            ndcgs.append(ndcg(ranked, k, of_query.values(), gain))
+        if has_relevant:
             errs.append(err(ranked, k, highest))
     return {
         f"ndcg@{k}": float(np.mean(ndcgs)) if ndcgs else 0.0,

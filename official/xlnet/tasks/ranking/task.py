@@ -69,6 +69,10 @@ class Ranking(Task):
         """NDCG@k, with k = `task.cutoff`."""
         return f"ndcg@{self._settings.cutoff}"
 
+    @property
+    def metric_note(self) -> str:  # type: ignore[override]
+        return f" ({self._settings.gain} gain)"
+
     @classmethod
     def complete(cls, config, examples):
         require_data(
@@ -146,20 +150,30 @@ class Ranking(Task):
 
     def evaluate(self, examples, predictions):
         """Computes NDCG@k, ERR@k, MRR, pair accuracy and the pairwise log loss."""
+        return self._metrics(examples, [prediction["score"] for prediction in predictions])
+
+    def baselines(self, examples):
+        scores = [example.run_score for example in examples]
+        return None if None in scores else {"run": self._metrics(examples, scores)}
+
+    def _metrics(
+        self, examples: Sequence[RankingExample], scores_E: Sequence[float]
+    ) -> dict[str, float]:
         grades: dict[str, dict[str, float]] = collections.defaultdict(dict)
         scores: dict[str, dict[str, float]] = collections.defaultdict(dict)
         margins: list[float] = []  # Score differences of (better, worse) pairs.
-        for example, prediction in zip(examples, predictions, strict=True):
+        for example, score in zip(examples, scores_E, strict=True):
             grades[example.query_id].update(example.not_ranked)
-            grades[example.query_id][example.id] = float(example.relevance)
-            scores[example.query_id][example.id] = prediction["score"]
+            grades[example.query_id][example.id] = example.relevance or 0.0
+            scores[example.query_id][example.id] = score
         for query, group in _by_query(examples).items():
             margins += [
                 scores[query][better.id] - scores[query][worse.id]
                 for better, worse in _pairs(group)
             ]
         task = self._settings
-        metrics = evaluate_ranking(grades, scores, task.cutoff, task.highest_grade or None)
+        highest = task.highest_grade or None
+        metrics = evaluate_ranking(grades, scores, task.cutoff, highest, task.gain)
         if margins:
             metrics["pair_accuracy"] = float(np.mean(np.array(margins) > 0))
             metrics["loss"] = float(np.mean(np.logaddexp(0.0, -np.array(margins))))
