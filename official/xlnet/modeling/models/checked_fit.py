@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from typing import Any
 
 import numpy as np
@@ -14,7 +15,7 @@ from official.xlnet.modeling.ops.keras import (
     GuardedLayer,
     keras,
     require_no_other_keras,
-    require_tf_keras,
+    sum_before_clipping,
 )
 
 _SETS_THE_RATE = (
@@ -28,6 +29,7 @@ class CheckedFit(GuardedLayer, keras.Model):
 
     # `BackupAndRestore` deletes the attribute of the instance, which the next `fit` reads.
     _training_state = None
+    steps_per_execution: int
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({getattr(self, 'encoder', None)!r})"
@@ -35,14 +37,43 @@ class CheckedFit(GuardedLayer, keras.Model):
     def compile(self, *args, **kwargs):
         """As in Keras; raises `ConfigError` for an optimizer, loss or metric of Keras 3."""
         require_no_other_keras("compile", (args, kwargs))
-        if self.distribute_strategy.num_replicas_in_sync > 1:
-            require_tf_keras("several replicas")  # A step of Keras 3 ends with an error there.
         if IS_KERAS_3:  # Which would compile with XLA by default.
             kwargs.setdefault("jit_compile", False)
         super().compile(*args, **kwargs)
+        if IS_KERAS_3 and self.distribute_strategy.num_replicas_in_sync > 1:
+            sum_before_clipping(self.optimizer)
 
-    def _maybe_symbolic_build(self, *args, **kwargs):
-        """Does nothing: Keras 3 would take a batch from the data to build what is built already."""
+    def _maybe_symbolic_build(self, iterator=None, data_batch=None):
+        """Creates the variables of loss and metrics in Keras 3, which cannot do so in a step.
+
+        Keras itself would take a batch from the data and average it over replicas.
+        """
+        if self._distribute_strategy is None or not (self._compile_loss or self._compile_metrics):
+            return
+        if iterator is not None:
+            spec = iterator._distributed_dataset.element_spec
+            data_batch = tf.nest.map_structure(lambda x: getattr(x, "_value_specs", [x])[0], spec)
+        with self.distribute_strategy.scope():
+            self._symbolic_build(data_batch=data_batch)
+
+    def _make_function(self, step_function):
+        """As in Keras 3, where several steps of several replicas cannot be one graph."""
+        step, num_steps = super()._make_function(step_function), self.steps_per_execution
+        if num_steps == 1 or self.distribute_strategy.num_replicas_in_sync == 1:
+            return step
+
+        def execute(iterator):
+            self.steps_per_execution = 1  # Read where the step is traced.
+            try:
+                logs = step(iterator)
+                with contextlib.suppress(StopIteration, tf.errors.OutOfRangeError):
+                    for _ in range(num_steps - 1):
+                        logs = step(iterator)
+                return logs
+            finally:
+                self.steps_per_execution = num_steps
+
+        return execute
 
     def compile_from_config(self, config: dict[str, Any]) -> None:
         """Compiles as a saved model was, with the optimizer's variables."""

@@ -44,6 +44,9 @@ if TYPE_CHECKING or not IS_KERAS_3:
         """Gradients of the loss, from those of the scaled loss."""
         return optimizer.get_unscaled_gradients(gradients)
 
+    def sum_before_clipping(optimizer: Any) -> None:
+        """Does nothing: optimizers of tf_keras clip sums over replicas."""
+
     class Metric:
         """Nothing: metrics of tf_keras are part of checkpoints, and add up over replicas."""
 else:
@@ -59,6 +62,7 @@ else:
         Metric,
         apply_sums,
         scaled_loss,
+        sum_before_clipping,
         unscaled_gradients,
     )
 

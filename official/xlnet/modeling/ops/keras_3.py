@@ -91,6 +91,19 @@ def without_reduction(optimizer: Any) -> Iterator[None]:
         vars(optimizer).pop("_all_reduce_sum_gradients", None)
 
 
+def sum_before_clipping(optimizer: Any) -> None:
+    """Has an optimizer clip the sums over all replicas, as in Keras 2, and not what it sums."""
+    optimizer = getattr(optimizer, "inner_optimizer", optimizer)
+    apply = optimizer._backend_apply_gradients
+
+    def apply_summed(grads, trainable_variables):
+        pairs = optimizer._all_reduce_sum_gradients(zip(grads, trainable_variables, strict=True))
+        with without_reduction(optimizer):
+            apply([gradient for gradient, _ in pairs], trainable_variables)
+
+    optimizer._backend_apply_gradients = apply_summed
+
+
 def apply_sums(optimizer: Any, gradients: list[tf.Tensor], variables: list) -> None:
     """Updates variables by gradients that are summed over all replicas, and not scaled."""
     if isinstance(optimizer, keras.optimizers.LossScaleOptimizer):  # Takes scaled ones.

@@ -7,16 +7,21 @@ import sys
 
 import pytest
 
-from tests.helpers.compare import assert_same_items
+from tests.helpers.compare import assert_all_close, assert_same_items
 
 pytestmark = pytest.mark.slow
 
 
+def output_of(keras, program, *arguments):
+    """The output of a program of `tests.helpers`, with Keras 2 or 3."""
+    command = [sys.executable, "-m", f"tests.helpers.{program}", *map(str, arguments)]
+    environment = {**os.environ, "TF_USE_LEGACY_KERAS": str(int(keras == 2))}
+    return subprocess.run(command, env=environment, check=True, stdout=subprocess.PIPE).stdout
+
+
 def run(keras, *arguments):
     """What `both_kerases` writes, with Keras 2 or 3."""
-    command = [sys.executable, "-m", "tests.helpers.oracles.both_kerases", *map(str, arguments)]
-    environment = {**os.environ, "TF_USE_LEGACY_KERAS": str(int(keras == 2))}
-    subprocess.run(command, env=environment, check=True)
+    output_of(keras, "oracles.both_kerases", *arguments)
     return json.loads(arguments[0].read_text())
 
 
@@ -39,3 +44,13 @@ def test_a_run_that_keras_2_began_resumes_with_keras_3(begun):
     assert results[3]["steps"] == results[2]["steps"]  # To the bit.
     two, three = (run(keras, folder / f"again{keras}", folder / "2") for keras in (2, 3))
     assert three["steps"] == two["steps"]
+
+
+def test_two_replicas_of_keras_3_are_one_device():
+    """With several steps in an execution, metrics of Keras, and clipping of sums."""
+    cases = json.loads(output_of(3, "replicas.two_devices"))
+    assert len(cases) == 3
+    for runs in cases.values():
+        (losses, weights), (losses_of_two, weights_of_two) = runs["one"], runs["two"]
+        assert losses_of_two == pytest.approx(losses, abs=1e-5) and len(set(losses)) > 2
+        assert_all_close(weights_of_two, weights, atol=1e-5)
