@@ -6,6 +6,7 @@ in a directory of its own, with the files that its readers are supposed to have,
 
 import json
 import pydoc_data.topics
+import random
 import re
 import runpy
 import shlex
@@ -18,6 +19,7 @@ import yaml
 from official.xlnet import cli
 from tests.helpers.corpora import UDHR, chinese_documents
 from tests.helpers.documents import DOCUMENTS, ROOT, blocks, commands
+from tests.helpers.task_corpora import beir_folder
 
 pytestmark = pytest.mark.slow
 
@@ -137,8 +139,8 @@ def blocks_to_run(path):
     return [b for b in blocks(path) if b.is_run and b.language in ("sh", "python")]
 
 
-# The home has the README's blocks; the page of languages has a test of its own.
-PAGES = [path for path in DOCUMENTS if path.name not in ("index.md", "languages.md")]
+# The home has the README's blocks; the pages of languages and search have tests of their own.
+PAGES = [p for p in DOCUMENTS if p.name not in ("index.md", "languages.md", "search.md")]
 
 
 @pytest.mark.parametrize("path", filter(blocks_to_run, PAGES), ids=lambda path: path.name)
@@ -152,6 +154,21 @@ def test_blocks_run(path, prepared, tmp_path, monkeypatch):
         shutil.copytree(prepared / "runs/base", directory / "runs/base")
     monkeypatch.chdir(directory)
     run_blocks(path)
+
+
+def test_the_page_of_search_ends_with_the_number_of_trec_eval(
+    prepared, tmp_path, monkeypatch, capfd
+):
+    (tmp_path / "runs").symlink_to(prepared / "runs")
+    (beir_folder(tmp_path / "beir", random.Random(0), documents=110) / "run").unlink()
+    monkeypatch.chdir(tmp_path)
+    run_blocks(ROOT / "docs/search.md")
+    printed = capfd.readouterr()
+    *_, evaluated, _, by_trec_eval = printed.out.splitlines()
+    found = json.loads(evaluated)
+    assert found["ndcg@20"] == pytest.approx(float(by_trec_eval), abs=1e-12) != 0
+    assert found["baselines"]["run"]["ndcg@20"] > 0
+    assert "ndcg@20 (linear gain): model 0." in printed.err and ", run that it r" in printed.err
 
 
 def test_tutorial_runs(tmp_path, monkeypatch, capsys):

@@ -152,3 +152,22 @@ def task_file(kind, path, rng, number):
         )
     pathlib.Path(path).write_text(text, encoding="utf-8")
     return str(path)
+
+
+def beir_folder(folder, rng, documents=90):
+    """Writes a folder of BEIR with a run, where queries have graded and junk documents."""
+    (folder / "qrels").mkdir(parents=True)
+    texts = [(f"d{n}", "", sentence(rng)) for n in range(documents)]
+    write_table(folder / "corpus.jsonl", ("_id", "title", "text"), texts)
+    queries = [(f"q{n}", WORDS[n]) for n in range(18)]
+    write_table(folder / "queries.jsonl", ("_id", "text"), queries)
+    header, run = ("query-id", "corpus-id", "score"), []
+    for number, split in enumerate(("train", "test", "dev")):
+        judged = []
+        for query, _ in queries[6 * number : 6 * number + 6]:
+            found = [name for name, *_ in rng.sample(texts, 37)]
+            judged += [(query, name, rng.randint(-1, 3)) for name in found[:19]]
+            run += [(query, "Q0", name, 0, rng.randint(0, 9), "x") for name in found[5:]]
+        write_table(folder / f"qrels/{split}.tsv", header, judged)
+    (folder / "run").write_text("".join(f"{' '.join(map(str, row))}\n" for row in run))
+    return folder
