@@ -11,6 +11,7 @@ import tempfile
 import tensorflow as tf
 
 from official.xlnet.configs.registry import OPTIMIZERS
+from official.xlnet.modeling.models.lora import add_lora
 from official.xlnet.modeling.models.xlnet_pretrainer import XLNetPretrainer
 from official.xlnet.modeling.models.xlnet_task_model import XLNetTaskModel
 from official.xlnet.training.optimization import create_optimizer
@@ -56,6 +57,9 @@ def all_keys():
     for name, settings in TASKS.items():
         config = task_config(name=name, **settings)
         found[f"task {name}"] = keys(config, XLNetTaskModel(config))
+    model = XLNetPretrainer(tiny_config())
+    add_lora(model, 3)
+    found["adapters"] = keys(model.config, model)
     return found
 
 

@@ -19,7 +19,7 @@ import tensorflow as tf
 
 from official.xlnet.configs.validation import require
 from official.xlnet.modeling.kernels.product_type import multiply
-from official.xlnet.modeling.ops.keras import keras
+from official.xlnet.modeling.ops.keras import Layer, keras
 
 SCALE = 2.0  # s.
 
@@ -78,7 +78,7 @@ def _as_tensor(value: AdaptedKernel, dtype=None, name=None, as_ref=False) -> tf.
 tf.register_tensor_conversion_function(AdaptedKernel, _as_tensor)
 
 
-class Lora(keras.layers.Layer):
+class Lora(Layer):
     """The adapters of blocks: for each a layer with the factors of its kernels.
 
     Args:
@@ -92,7 +92,7 @@ class Lora(keras.layers.Layer):
         places: list[tuple[Any, str, AdaptedKernel]] = []
         for block in dict.fromkeys(blocks):
             if block.trainable:
-                part = keras.layers.Layer(name=block.name, dtype=self.dtype_policy)
+                part = Layer(name=block.name, dtype=self.dtype_policy)
                 setattr(self, block.name.rpartition("/")[2], part)
                 with tf.name_scope(block.name):
                     places += self._adapt(block, part)
@@ -109,7 +109,7 @@ class Lora(keras.layers.Layer):
                     yield layer, name, adapted
 
     def _factors(self, layer: str, name: str, kernel, part) -> list[tf.Variable]:
-        shape = kernel.shape.as_list()
+        shape = list(kernel.shape)
         splits = [(math.prod(shape[:n]), math.prod(shape[n:])) for n in range(1, len(shape))]
         num_rows, num_columns = min(splits, key=sum)
         start = keras.initializers.VarianceScaling(1 / 3, "fan_in", "uniform")
@@ -118,12 +118,12 @@ class Lora(keras.layers.Layer):
             "right": ([self.rank, num_columns], "zeros"),
         }
         return [
-            part.add_weight(f"{layer}_{name}_{side}", size, initializer=initializer)
+            part.add_weight(name=f"{layer}_{name}_{side}", shape=size, initializer=initializer)
             for side, (size, initializer) in sizes.items()
         ]
 
-    def freeze(self, layers: Iterable[keras.layers.Layer]) -> None:
-        """Freezes other layers until the adapters are merged."""
+    def freeze(self, layers: Iterable[Any]) -> None:
+        """Freezes other layers, and variables of Keras 3, until the adapters are merged."""
         self._hidden.frozen += [x for x in layers if x is not self and x.trainable]
         for layer in self._hidden.frozen:
             layer.trainable = False

@@ -137,7 +137,9 @@ def _arrays(x: Any) -> Any:
     if isinstance(x, tuple):
         return tuple(map(_arrays, x))
     is_column = isinstance(x, list) and x and isinstance(x[0], str | int | float)
-    return np.asarray(x) if is_column else x
+    x = np.asarray(x) if is_column else x
+    # Keras 3 takes no texts of NumPy.
+    return tf.constant(x) if isinstance(x, np.ndarray) and x.dtype.kind in "USO" else x
 
 
 def _check_callbacks(callbacks: Any, optimizer: Any) -> None:

@@ -77,4 +77,4 @@ def _forget_graphs(model: tf.Module) -> None:
     """Has Keras make the graphs of a model anew, and ask for an optimizer of its variables."""
     if isinstance(model, keras.Model):
         model.train_function = model.test_function = model.predict_function = None
-        model._is_compiled = False
+        model._is_compiled = model.compiled = False

@@ -248,6 +248,8 @@ def _labelled(data: Any) -> Features:
     features = _features(features)
     if labels is not None:
         features.update(labels if isinstance(labels, dict) else {"label": labels})
+    if isinstance(weight, dict):  # Keras 3 repeats it for each label.
+        weight, *_ = weight.values()
     own = tf.cast(features.get("weight", tf.ones_like(features["token_ids"][:, 0, 0])), tf.float32)
     return Features(features, weight=own if weight is None else own * tf.cast(weight, tf.float32))
 

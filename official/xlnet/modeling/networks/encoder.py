@@ -11,7 +11,7 @@ from official.xlnet.configs.experiment import XLNetConfig
 from official.xlnet.configs.registry import NETWORKS
 from official.xlnet.modeling.layers.lm_head import LMHead
 from official.xlnet.modeling.layers.lora import Lora
-from official.xlnet.modeling.ops.keras import Layer, require_tf_keras
+from official.xlnet.modeling.ops.keras import IS_KERAS_3, Layer
 from official.xlnet.modeling.ops.shapes import sizes
 
 Experiment = XLNetConfig | dict[str, Any]  # A configuration, or its dictionary.
@@ -74,9 +74,10 @@ class Encoder(Layer):
 
     def add_lora(self, rank: int) -> None:
         """Adds adapters to the blocks, and freezes all other weights."""
-        require_tf_keras("adapters")
         self.lora = Lora(self.blocks, rank, dtype=self.dtype_policy)
         self.lora.freeze(self._flatten_layers(recursive=False, include_self=False))
+        if IS_KERAS_3:
+            self.lora.freeze(self._trainable_variables)
 
     def without_lora(self) -> Lora | None:
         """Takes the adapters out of the parts that Keras and checkpoints save; returns them."""

@@ -41,6 +41,13 @@ class Layer(keras.layers.Layer):
         self._track_trackable(weight, name, overwrite=True)  # Not by its attribute.
         return weight
 
+    def _lock_state(self):
+        """Does nothing: a built layer can get adapters."""
+
+    def _delete_tracking(self, name):
+        self._tracker.untrack(self._lookup_dependency(name))
+        super()._delete_tracking(name)
+
     def __setattr__(self, name, value):
         super().__setattr__(name, value)
         if isinstance(value, list) and any(isinstance(x, keras.layers.Layer) for x in value):

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from official.xlnet.modeling.ops.keras import keras
+from official.xlnet.modeling.ops.keras import IS_KERAS_3, keras
 from tests.helpers.tiny import VOCAB, WIDTH, tiny_encoder
 
 LAYERS = keras.layers
@@ -30,8 +30,12 @@ WITH_MASK = {
     "SimpleRNN": LAYERS.SimpleRNN(3),
     "TimeDistributed": LAYERS.TimeDistributed(LAYERS.Dense(3)),
 }
-# Layers whose mask is of images, or has the shape of the inputs.
-OTHERS = {"ConvLSTM1D", "ConvLSTM2D", "ConvLSTM3D", "GroupNormalization", "Softmax"}
+# Layers whose mask is of images or of other layers, or has the shape of the inputs.
+OTHERS = {"ConvLSTM1D", "ConvLSTM2D", "ConvLSTM3D", "Softmax"}
+OTHERS |= {"Pipeline"} if IS_KERAS_3 else {"GroupNormalization"}
+if IS_KERAS_3:
+    grouped = LAYERS.GroupQueryAttention(3, 2, 1)
+    WITH_MASK["GroupedQueryAttention"] = lambda x: grouped(x, x)
 
 
 def inputs():

@@ -112,7 +112,10 @@ def test_attention_scores(untie_r):
         (np.zeros([2, 3], np.float32), "expected integers, got float32.*dtype=tf.int32"),
         (tf.ragged.constant([[9, 10], [11]]), r"got a ragged one: pad it with .to_tensor\(\)"),
         ({"order": np.zeros([2, 3], np.int32)}, "expected the encoder input 'token_ids'"),
-        ({"token_ids": np.ones([2, 3], np.int32), "tokens": 1}, r"unknown encoder inputs"),
+        (
+            dict.fromkeys(["token_ids", "tokens"], np.ones([2, 3], np.int32)),
+            "unknown encoder inputs",
+        ),
         (
             {
                 "token_ids": np.ones([2, 3], np.int32),
