@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import math
 from typing import Any
 
 import numpy as np
@@ -94,6 +95,11 @@ class CheckedFit(GuardedLayer, keras.Model):
         kwargs |= {"callbacks": callbacks, "validation_data": self._inputs(validation_data)}
         if hasattr(x, "element_spec"):  # Keras 3 warns that it does not shuffle a data set.
             kwargs.setdefault("shuffle", False)
+        if IS_KERAS_3 and (num_steps := kwargs.get("steps_per_epoch")):
+            # Keras 3 would end an epoch after a whole execution, beyond its last step.
+            divisor = math.gcd(self.steps_per_execution, num_steps)
+            if divisor < self.steps_per_execution:
+                self.steps_per_execution, self.train_function = divisor, None
         return super().fit(self._inputs(x), _arrays(y), *args, **kwargs)
 
     def evaluate(self, x=None, y=None, *args, **kwargs):

@@ -236,6 +236,14 @@ def test_a_callback_that_sets_a_scheduled_rate(pretrainer, callback):
     assert rates == pytest.approx([0.5 if callback is RATE_CALLBACKS[0] else 0.01])
 
 
+def test_an_epoch_ends_within_an_execution(pretrainer):
+    pretrainer.compile("sgd", steps_per_execution=3)
+    data, ends = tf.data.Dataset.from_tensors(random_windows(0)).repeat(), []
+    each = keras.callbacks.LambdaCallback(on_train_batch_end=lambda batch, logs: ends.append(batch))
+    pretrainer.fit(data, steps_per_epoch=4, verbose=0, callbacks=[each])
+    assert ends[-1] == 3 and int(tf.convert_to_tensor(pretrainer.optimizer.iterations)) == 4
+
+
 def test_a_training_loop_of_your_own_does_what_fit_does():
     """Weights and memory after two steps of plain gradient descent."""
     windows = [random_windows(seed, context_length=MEMORY * seed) for seed in range(2)]
