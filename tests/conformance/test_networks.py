@@ -40,7 +40,7 @@ class Wrong(XLNetEncoder):
 
     def build(self, input_shape=None):
         if self.fault == "a weight":
-            self.unused = self.add_weight("unused", [3])
+            self.unused = self.add_weight(name="unused", shape=[3])
         super().build(input_shape)
 
     def call(self, inputs, **wanted):
