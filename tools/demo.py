@@ -53,7 +53,7 @@ def main() -> int:
     _xlnet(
         f"Pre-training, for at most {arguments.minutes:g} minutes; loss in nats per target",
         *("pretrain", f"--config={CONFIG}", f"--data={data}"),
-        *(f"--model_dir={model}", f"--minutes={arguments.minutes:g}"),
+        *(f"--output={model}", f"--minutes={arguments.minutes:g}"),
     )
     _xlnet(
         "Evaluation on held-out documents; unigram_loss is the loss of a unigram baseline",

@@ -126,7 +126,7 @@ def _commands(root: pathlib.Path) -> dict[str, list[str]]:
     return {
         "vocab": ["vocab", text, "--size=500", "--output="],
         "prepare": ["prepare", text, f"--vocab={vocab}", config, "--num_workers=2", "--output="],
-        "pretrain": ["pretrain", config, f"--data={whole / 'prepare'}", "--model_dir="],
+        "pretrain": ["pretrain", config, f"--data={whole / 'prepare'}", "--output="],
         "finetune": [
             *("finetune", "--task=classification", f"--train={table}", f"--dev={table}"),
             *(f"--config={root / 'recipe.yaml'}", f"--vocab={vocab / 'spiece.model'}"),

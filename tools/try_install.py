@@ -57,7 +57,7 @@ _JOBS: tuple[tuple[str, Callable[[dict], bool]], ...] = (
         lambda found: found["documents"] == 60 and found["heldout_windows"] > 0,
     ),
     (
-        "pretrain --config=tiny.yaml --data=data --model_dir=model",
+        "pretrain --config=tiny.yaml --data=data --output=model",
         lambda found: found["step"] == 3 and 0 < found["loss"] < 20,
     ),
     (

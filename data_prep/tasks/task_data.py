@@ -9,32 +9,11 @@ from collections.abc import Iterator
 from typing import Any
 
 from data_prep.tasks.table import read_rows
-from official.xlnet.configs.registry import DATASETS, FILE_READERS, FOLDER_READERS, TASKS
+from official.xlnet.configs.registry import FILE_READERS, FOLDER_READERS
 from official.xlnet.configs.task import TaskConfig
 from official.xlnet.data.examples import Example
 from official.xlnet.data.reading import MAX_LOST, Reading, check_lost
-from official.xlnet.errors import ConfigError, DataError, did_you_mean, require_data
-
-
-def task_settings(name: str) -> dict[str, Any]:
-    """Returns the task settings of a data set or task type.
-
-    Args:
-      name: name of a data set or task type.
-
-    Returns:
-      Keys of the section `task` by name.
-
-    Raises:
-      DataError: the name is unknown.
-    """
-    if name in DATASETS:
-        return dict(DATASETS[name])
-    kinds = TASKS.names()
-    if name in kinds:
-        return {"name": name}
-    known = [*kinds, *DATASETS]
-    raise DataError(f"task {name!r}: expected one of {', '.join(known)}{did_you_mean(name, known)}")
+from official.xlnet.errors import ConfigError, DataError, require_data
 
 
 def read_examples(reading: Reading) -> Iterator[Example]:

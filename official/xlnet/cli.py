@@ -30,6 +30,8 @@ from absl import logging as absl_logging
 from official.xlnet import __version__
 from official.xlnet.commands import COMMON, VERBS
 from official.xlnet.commands.declarations import Verb
+from official.xlnet.commands.early_checks import check_arguments
+from official.xlnet.commands.other_names import advice, as_settings
 from official.xlnet.errors import ConfigError, XLNetError, did_you_mean
 from official.xlnet.files.json_files import mended, print_json
 from official.xlnet.files.text import printable, printable_line
@@ -191,14 +193,39 @@ def _call(verb: str, arguments: list[str]) -> functools.partial | None:
         if name in renamed:
             absl_logging.warning("%s is now called %s", name, renamed[name])
             arguments[place] = renamed[name] + equals + value
-    rest = table([f"xlnet {verb}", *arguments])[1:]
+    rest = _parsed(table, verb, as_settings(arguments, declared.parameters))
+    for parameter in COMMON:
+        parameter.checked(table[parameter.name].value)
     _set_verbosity(table.verbosity)
     if rest and not declared.positional:
         raise flags.Error(f"unexpected argument {rest[0]!r}; flags are written --name=value")
     values = declared.values(table, rest)
     for name in table["import"].value:
         import_extension(name)
+    check_arguments(verb, declared.parameters, values)
     return functools.partial(declared.load(), **values)
+
+
+def _parsed(table: flags.FlagValues, verb: str, arguments: list[str]) -> list[str]:
+    """Parses the flags among arguments; returns the others.
+
+    Raises:
+      ConfigError: the value of a flag is of another type.
+      flags.Error: a flag is unknown, or one that is required is missing.
+    """
+    parameters = VERBS[verb].parameters
+    try:
+        return table([f"xlnet {verb}", *arguments])[1:]
+    except flags.UnrecognizedFlagError as error:
+        name, value = error.flagname, error.flagvalue.partition("=")[2]
+        raise flags.Error(f"unknown flag --{name}{advice(name, value, parameters)}") from None
+    except flags.IllegalFlagValueError as error:
+        found = re.match(r"flag --(\w+)=(.*?): (?:invalid|could|Non)", str(error), re.DOTALL)
+        if found is None or found[1] not in parameters:
+            raise
+        expected = {bool: "true or false", int: "an integer"}.get(parameters[found[1]].kind)
+        message = f"{found[1]}: expected {expected or 'a number'}, got {found[2]!r}"
+        raise ConfigError(message) from None
 
 
 def _set_verbosity(level: str) -> None:
@@ -260,8 +287,9 @@ def _user_message(error: Exception, verb: str) -> str | None:
     message = _message(error)
     if message is None or isinstance(error, NotUploadedError):
         return message
-    name = re.match(r"\w*", message)
-    is_flag = isinstance(error, XLNetError) and name and name[0] in VERBS[verb].parameters
+    name = re.match(r"\w+(?![.\w])", message)
+    known = {*VERBS[verb].parameters, *(parameter.name for parameter in COMMON)}
+    is_flag = isinstance(error, XLNetError) and name and name[0] in known
     return with_urls(f"--{message}" if is_flag else message)
 
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import difflib
 import importlib.util
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 
 
 def how_to_install(extra: str) -> str:
@@ -17,20 +17,26 @@ def how_to_install(extra: str) -> str:
     )
 
 
-def did_you_mean(word: str, known: Iterable[str], least: float = 0.6) -> str:
+def did_you_mean(
+    word: str,
+    known: Iterable[str],
+    least: float = 0.6,
+    full: Mapping[str, str] | None = None,
+) -> str:
     """Returns the end of a message about an unknown word, which names the nearest known one.
 
     Args:
       word: the unknown word.
       known: the words that are known.
       least: least similarity of the nearest one, in [0, 1].
+      full: what to show in the place of a known word, e.g. with its section.
 
     Example:
       >>> did_you_mean("postive", ["negative", "positive"])
       "; did you mean 'positive'?"
     """
     matches = difflib.get_close_matches(word, list(known), n=1, cutoff=least)
-    return f"; did you mean {matches[0]!r}?" if matches else ""
+    return f"; did you mean {(full or {}).get(matches[0], matches[0])!r}?" if matches else ""
 
 
 class XLNetError(Exception):

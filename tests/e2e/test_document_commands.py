@@ -92,7 +92,7 @@ def prepared(tmp_path_factory):
             xlnet("vocab", "--input=corpus/*.txt", f"--output={runs}/vocab", "--size=300")
             files = (f"--vocab={runs}/vocab", config, f"--output={runs}/data")
             xlnet("prepare", "--input=corpus/*.txt", *files)
-            xlnet("pretrain", config, f"--data={runs}/data", f"--model_dir={runs}/model")
+            xlnet("pretrain", config, f"--data={runs}/data", f"--output={runs}/model")
         xlnet(
             *("finetune", "--task=classification", "--train=train.tsv", "--dev=dev.tsv"),
             *("--init_from=runs/model", "--output=runs/sst2", "--set=num_steps=2"),

@@ -195,7 +195,7 @@ def test_a_key_of_an_extension(directory):
     for wrong, message in (
         ("kernel_size=100", r"model\.kernel_size: expected in \[1, 99\], got 100"),
         ("kernel_size=wide", "kernel_size: expected an integer, got 'wide'"),
-        ("kernel_sise=2", "did you mean 'kernel_size'"),
+        ("kernel_sise=2", "did you mean 'model.kernel_size'"),
         ("mem_len=2", r"model\.mem_len: expected 0 with convolutions, got 2"),
     ):
         with pytest.raises(ConfigError, match=message):

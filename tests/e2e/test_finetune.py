@@ -57,7 +57,7 @@ def test_an_interrupted_run_continues_as_if_nothing_had_been(
         flags = [*world.finetune_flags("classification"), f"--output={output}"]
     else:
         whole, checkpoints = world.pretrained, output
-        flags = [f"--config={world.config}", f"--data={world.data}", f"--model_dir={output}"]
+        flags = [f"--config={world.config}", f"--data={world.data}", f"--output={output}"]
     interrupt(monkeypatch, {33: None, 40: signal.SIGINT, 47: signal.SIGTERM})
     assert cli.main([verb, *flags]) == cli.EXIT_INTERRUPTED and len(losses_of(output)) == 33
     for status, step, said in (

@@ -82,7 +82,7 @@ def test_a_killed_command_is_gone_on_with_unless_its_input_has_changed(
 @pytest.mark.slow
 def test_each_checkpoint_is_evaluated_as_it_comes(world, tmp_path, monkeypatch):
     """The run goes on while the other job waits; here, whenever it does."""
-    flags = {"config": world.config, "data": world.data, "model_dir": tmp_path / "model"}
+    flags = {"config": world.config, "data": world.data, "output": tmp_path / "model"}
     settings = ["--set=num_steps=4", "--set=warmup_steps=0"]
     steps = iter([2, 4])
 

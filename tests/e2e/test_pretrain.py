@@ -31,7 +31,7 @@ def evaluated(world):
 
 def arguments(world, **changes):
     """The command of the world's run, which nobody interrupts; it evaluates and logs."""
-    paths = {"config": world.config, "data": world.data, "model_dir": world.pretrained}
+    paths = {"config": world.config, "data": world.data, "output": world.pretrained}
     return ["pretrain", *(f"--{name}={value}" for name, value in (paths | changes).items())]
 
 
@@ -118,12 +118,12 @@ def test_the_checkpoint_before_a_damaged_one_is_used_and_outlives_a_full_disk(
     assert sentence.endswith(f"resuming from {copy}/ckpt-{before}")
 
     with full_disk(1 << 15):
-        full = run(capfd, *arguments(world, model_dir=copy))
+        full = run(capfd, *arguments(world, output=copy))
     assert (full.status, full.out) == (2, "") and "File too large" in full.err.splitlines()[-1]
     assert newest_checkpoint(str(copy)).record["step"] == before
 
     # The run goes on from there, and ends where it would have ended.
-    assert run(capfd, *arguments(world, model_dir=copy)).result["step"] == 60
+    assert run(capfd, *arguments(world, output=copy)).result["step"] == 60
     assert recorded_steps(copy)[-2:] == [before, 60]
     assert_same_weights(copy, world.pretrained)
 
@@ -157,8 +157,11 @@ def test_a_run_evaluates_and_logs_itself(world, evaluated):
     [
         (["--data=nowhere"], "no data set at 'nowhere'"),
         (["--config=nowhere.yaml"], "no configuration at 'nowhere.yaml'"),
-        (["--set=model.d_modle=3"], "unknown key 'model.d_modle'; did you mean 'd_model'?"),
-        (["--set=model.d_model.a=3"], "unknown key 'model.d_model.a'; did you mean 'd_model'?"),
+        (["--set=model.d_modle=3"], "unknown key 'model.d_modle'; did you mean 'model.d_model'?"),
+        (
+            ["--set=model.d_model.a=3"],
+            "unknown key 'model.d_model.a'; did you mean 'model.d_model'?",
+        ),
         (["--set=data.reuse_len=26"], "data.reuse_len: expected below seq_len - 3 = 26"),
         (["--set=model.num_heads=3"], "model.num_heads: expected a divisor of d_model = 22, got 3"),
         (["--set=data.num_predict=29"], "data.num_predict: expected from 1 to seq_len - 3 = 26"),
@@ -175,7 +178,7 @@ def test_a_run_evaluates_and_logs_itself(world, evaluated):
         ),
         (["--strategy=tpu"], "strategy: tpu cannot be used here"),
         (["--cpu_devices=2"], "cpu_devices: TensorFlow is already initialized"),
-        (["--model_dir=/sys/model"], "/sys/model"),
+        (["--output=/sys/model"], "/sys/model"),
     ],
 )
 def test_wrong_input_is_one_sentence_and_status_2(world, change, sentence, capfd):
@@ -191,7 +194,7 @@ def test_a_broken_record_is_one_sentence(world, split, is_large, tmp_path, capfd
     copy = shutil.copytree(world.data, tmp_path / "data")
     damaged = sorted(copy.glob(f"{split}-*"))[1]
     flip_a_byte(damaged)
-    command = arguments(world, data=copy, model_dir=tmp_path / "model", steps=2)
+    command = arguments(world, data=copy, output=tmp_path / "model", steps=2)
     outcome = run(capfd, *command, "--set=evaluation_steps=2")
     error = outcome.err.splitlines()
     assert outcome.status == 2 and f"{damaged.name}: expected SHA-256" in error[-1]

@@ -14,7 +14,7 @@ TYPES = ("float32", "bfloat16")
 
 
 def losses(world, tmp_path, name):
-    flags = {"config": world.config, "data": world.data, "model_dir": tmp_path / name}
+    flags = {"config": world.config, "data": world.data, "output": tmp_path / name}
     settings = (f"training.products={name}", "num_steps=4", "warmup_steps=0")
     command("pretrain", *(f"--set={setting}" for setting in settings), **flags)
     return losses_of(tmp_path / name)

@@ -39,9 +39,7 @@ def test_a_run_is_evaluated_and_continues(old, expected, tmp_path):
     data, model = old / "records", shutil.copytree(old / "pretrained", tmp_path / "model")
     assert command("evaluate", model=model, data=data) == pytest.approx(expected["evaluate"], 1e-5)
     with eagerly():
-        got = command(
-            "pretrain", config=old / "pretrain.yaml", data=data, model_dir=model, steps=12
-        )
+        got = command("pretrain", config=old / "pretrain.yaml", data=data, output=model, steps=12)
     for name in ("step", "loss"):
         assert got[name] == pytest.approx(expected["continued"][name], rel=1e-5)
     got = command("evaluate", model=model, data=data)

@@ -35,7 +35,7 @@ def use(world, language, task, data, texts, out):
         "score": {**model, "input": texts},
         "embed": {**model, "input": texts, "output": out / "vectors.npy"},
         "generate": {**model, "input": texts, "num_tokens": 5},
-        "pretrain": {**start, "config": language, "data": data, "model_dir": out / "model"},
+        "pretrain": {**start, "config": language, "data": data, "output": out / "model"},
         "vocab": {"extend": language, "size": "+5", "input": world.text, "output": out / "more"},
         "finetune": {**labeled, **start, "output": out / "task"},
         "predict": {
@@ -191,8 +191,8 @@ def test_settings_that_change_ids_are_compared(world, tmp_path, capfd, setting):
     command("prepare", other, input=world.text, vocab=world.vocab, output=data, **config)
     start, output = {"init_from": world.pretrained}, tmp_path / "out"
     for verb, settings, flags in (
-        ("pretrain", [], {**config, "data": data, "model_dir": output}),
-        ("pretrain", [other], {**config, **start, "data": data, "model_dir": output}),
+        ("pretrain", [], {**config, "data": data, "output": output}),
+        ("pretrain", [other], {**config, **start, "data": data, "output": output}),
         ("evaluate", [], {"model": world.pretrained, "data": data}),
         ("finetune", [*TUNE, other], {**world.files("classification"), **start, "output": output}),
     ):

@@ -34,7 +34,7 @@ VERBS = {
     "vocab": 'vocab|--input="TEXT"|--size=150|--output=OUT',
     "extend": 'vocab|--extend=LANGUAGE|--input="TEXT"|--size=+9|--output=OUT',
     "prepare": 'prepare|--input="TEXT"|--vocab=VOCAB|--config=CONFIG|--output=OUT|--num_workers=1',
-    "pretrain": 'pretrain|--config=CONFIG|--data="DATA"|--model_dir=OUT',
+    "pretrain": 'pretrain|--config=CONFIG|--data="DATA"|--output=OUT',
     "evaluate": "evaluate|--model=LANGUAGE|--data=DATA",
     "score": "score|--model=LANGUAGE|--text=the water",
     "generate": "generate|--model=LANGUAGE|--text=the|--num_tokens=2",

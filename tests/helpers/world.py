@@ -190,7 +190,7 @@ class World:
             "pretrained",
             lambda path: command(
                 *("pretrain", "--set=evaluation_steps=20", "--set=json_log=true"),
-                **{"config": self.config, "data": self.data, "model_dir": path},
+                **{"config": self.config, "data": self.data, "output": path},
             ),
         )
 

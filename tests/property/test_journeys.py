@@ -148,7 +148,7 @@ class Journey:
         command("vocab", input=self.world.text, output=vocab, size=130, **flags)
         config = self.config("model", "data", "objective", "training", **{"model.vocab_size": 130})
         command("prepare", input=self.world.text, vocab=vocab, config=config, output=data)
-        done = command("pretrain", config=config, data=data, model_dir=model)
+        done = command("pretrain", config=config, data=data, output=model)
         assert done["step"] == 3 and np.isfinite(done["loss"])
         self.evaluated(model, data)
         if self.values["model.network"] == "xlnet":

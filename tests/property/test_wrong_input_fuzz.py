@@ -88,7 +88,7 @@ EXPENSIVE = {
     "task of export": (NONE, "export --model=task --output=OUT --buckets=23"),
     "data of pretrain": (
         ALL,
-        "pretrain --config=config.yaml --data=data --model_dir=OUT --steps=1",
+        "pretrain --config=config.yaml --data=data --output=OUT --steps=1",
     ),
     "recipe.yaml": (NONE, "finetune --config=recipe.yaml --vocab=vocab/spiece.model TUNE"),
     "language of finetune": (NONE, "finetune --init_from=language TUNE"),

@@ -2,7 +2,7 @@
 # Runs `xlnet pretrain` or `xlnet finetune` on the GPUs of several nodes of a Slurm cluster:
 #
 #   sbatch --nodes=4 tools/launch/slurm.sh pretrain --config=configs/base.yaml \
-#     --data=/shared/data --model_dir=/shared/model
+#     --data=/shared/data --output=/shared/model
 #
 # The arguments are those of `xlnet`, which has to be on the PATH of all nodes. Options of sbatch
 # override the directives below, e.g. --gpus-per-node=4. There is one task per node, which uses all

@@ -4,7 +4,7 @@
 #
 #   NAME=xlnet ZONE=us-west4-a BUCKET=my-bucket \
 #   tools/launch/tpu_vm.sh pretrain --config=bucket/base.yaml --data=bucket/data \
-#     --model_dir=bucket/model --set=training.steps_per_execution=100
+#     --output=bucket/model --set=training.steps_per_execution=100
 #
 # The arguments are those of `xlnet`; the bucket is mounted as `bucket`. TYPE and VERSION are the
 # kind of TPU and its image (one host: `--strategy=tpu` uses the TPU cores of this VM). The same

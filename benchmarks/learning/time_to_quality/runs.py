@@ -180,7 +180,7 @@ def _our_command(run: Run, directory: str, output: str) -> list[str]:
     return [
         *("official.xlnet.cli", "pretrain", f"--config={config_of(run.recipe)}"),
         f"--data={os.path.join(directory, 'data')}",
-        f"--model_dir={os.path.join(output, 'model')}",
+        f"--output={os.path.join(output, 'model')}",
         *(f"--set={override}" for override in overrides),
     ]
 

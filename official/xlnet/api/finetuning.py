@@ -13,19 +13,19 @@ from typing import Annotated, Any
 import tensorflow as tf
 from absl import logging
 
-from data_prep.tasks.task_data import read_task, task_settings
+from data_prep.tasks.task_data import read_task
 from official.xlnet.api.held_out import held_out
 from official.xlnet.checkpoints.any_format import load_config, load_tokenizer
 from official.xlnet.configs.choices import CLUSTER_TIMEOUT, STRATEGIES
-from official.xlnet.configs.experiment import XLNetConfig, recipe_path
+from official.xlnet.configs.experiment import XLNetConfig
 from official.xlnet.configs.finetuning_defaults import (
     complete_settings,
+    finetuning_configuration,
     given_settings,
     keep_settings,
 )
 from official.xlnet.configs.registry import BASELINES, SEVERAL_RUNS, TASKS
 from official.xlnet.configs.task import TaskConfig
-from official.xlnet.configs.training import TrainingConfig
 from official.xlnet.configs.validation import POSITIVE, require, require_number
 from official.xlnet.data.examples import Example
 from official.xlnet.data.reading import MAX_LOST, MaxLost
@@ -198,60 +198,8 @@ def _split(
 def task_configuration(
     task: str | None, path: str | None, overrides: Sequence[str], init_from: str | None
 ) -> XLNetConfig:
-    """Builds the configuration of a fine-tuning run.
-
-    In order of increasing precedence: defaults for fine-tuning; the `model`, `data` and `objective`
-    sections of `init_from`; the settings of `task`; the file at `path`; `overrides`.
-
-    Args:
-      task: task type or data set; None for that of the configuration file, or classification.
-      path: optional YAML file or model directory.
-      overrides: `key=value` strings; see `XLNetConfig.load`.
-      init_from: optional model to initialize from, in any format.
-
-    Returns:
-      The validated configuration.
-
-    Raises:
-      ConfigError: the task contradicts the configuration.
-      DataError: the task is unknown.
-    """
-    base = XLNetConfig(
-        training=TrainingConfig(
-            batch_size=32,
-            num_steps=1000,
-            warmup_steps=0,
-            learning_rate=3e-5,
-            checkpoint_steps=100,
-        )
-    )
-    if init_from:
-        saved = load_config(init_from)
-        # The objective too: the inputs of a language model beside a task follow from it.
-        base.model, base.data, base.objective = saved.model, saved.data, saved.objective
-    path = recipe_path(path) if path else None
-    if task is None and path:
-        task = load_config(path, list(overrides), base).task.name
-    settings = task_settings(task or "classification")
-    base.task = TaskConfig(**settings)
-    base.task = base.task.updated(base.task.of_new_runs, "")
-    if base.model.longest_input is not None:
-        base.task.max_length = min(base.task.max_length, base.model.longest_input)
-    if path is None:
-        config = base
-        config.apply(overrides)
-    else:
-        config = load_config(path, list(overrides), base)
-        if os.path.isdir(path) and not any("target_" in override for override in overrides):
-            for key in set(config.task.from_data) - {"text_columns"}:
-                setattr(config.task, key, ())  # They belonged to its own data.
-    require(
-        config.task.name == settings["name"],
-        "task.name",
-        f"{settings['name']!r}, as task={task} says",
-        config.task.name,
-    )
-    return config
+    """Builds the configuration of a fine-tuning run; see `finetuning_configuration`."""
+    return finetuning_configuration(task, path, overrides, init_from, load_config)
 
 
 def _extra_examples(

@@ -204,15 +204,12 @@ class Parameter:
     def define(self, table: flags.FlagValues) -> None:
         """Adds the flag to a table."""
         options: dict[str, Any] = {"flag_values": table, "required": self.is_required}
-        words = [rule.words for rule in self.rules if isinstance(rule, OneOf)]
         default = list(self.default) if isinstance(self.default, tuple) else self.default
         empty: Any = None if self.is_required else []
         if self.container and COMMAS in self.rules:
             flags.DEFINE_list(self.name, default or empty, self.text, **options)
         elif self.container:
             flags.DEFINE_multi_string(self.name, default or empty, self.text, **options)
-        elif words:
-            flags.DEFINE_enum(self.name, default, list(words[0]), self.text, **options)
         else:
             define: Any = {
                 bool: flags.DEFINE_bool,
@@ -237,6 +234,25 @@ class Parameter:
         lines = textwrap.wrap(text, 88, initial_indent=" " * 6, subsequent_indent=" " * 6)
         no = "[no]" if self.kind is bool else ""
         return "\n".join([f"  --{no}{self.name}{value}", *lines])
+
+    def checked(self, value: Any) -> Any:
+        """The argument of the function after the rules of its items.
+
+        Raises:
+          ConfigError: a rule does not hold.
+        """
+
+        def check(item: Any) -> Any:
+            for rule in self.rules:
+                is_known = item is not None and (isinstance(item, str) == (self.kind is str))
+                if is_known and hasattr(rule, "check"):
+                    found = rule.check(item, self.name)
+                    item = item if found is None else found
+            return item
+
+        if isinstance(value, dict):
+            return {check(name): weight for name, weight in value.items()}
+        return list(map(check, value)) if isinstance(value, list) else check(value)
 
     def decoded(self, value: Any) -> Any:
         """The value of the flag as the argument of the function."""

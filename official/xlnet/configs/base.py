@@ -138,7 +138,8 @@ class Section:
             where = f"{self.section}.{key}"
             owners[key] = plain if key in plain.own_keys() else SETTINGS.get(where)
             if owners[key] is None:
-                raise ConfigError(f"{source}unknown key {where!r}{nearest(key, self.known_keys())}")
+                known = {name: f"{self.section}.{name}" for name in self.known_keys()}
+                raise ConfigError(f"{source}unknown key {where!r}{nearest(key, known, known)}")
             found[key] = _decoded(value, _kinds(owners[key])[key][0], f"{source}{where}")
         kind = SETTINGS.get(f"{self.section}.{self.chooser}={found.get(self.chooser)}", plain)
         own = {key: found.pop(key) for key in kind.own_keys() if key in found}
@@ -242,7 +243,7 @@ def _decoded(value: Any, kind: Any, where: str) -> Any:
     return conform(value, kind, where, ConfigError)
 
 
-def nearest(key: str, known: Collection[str]) -> str:
+def nearest(key: str, known: Collection[str], full: Mapping[str, str] | None = None) -> str:
     """Returns the end of a message about an unknown key: the one that it may stand for."""
     advice = "keys of an extension require importing its module (--import=MODULE)"
-    return did_you_mean(key, known) or f"; known keys: {', '.join(known)}; {advice}"
+    return did_you_mean(key, known, full=full) or f"; known keys: {', '.join(known)}; {advice}"

@@ -212,6 +212,11 @@ class XLNetConfig:
         config.apply(overrides)
         return config
 
+    def sections_of(self, key: str) -> list[str]:
+        """Returns the names of the sections that have a key."""
+        names = self.__dataclass_fields__
+        return [name for name in names if key in getattr(self, name).known_keys()]
+
     def set(self, override: str) -> tuple[str, str]:
         """Applies one `key=value` override; see `load`.
 
@@ -230,15 +235,15 @@ class XLNetConfig:
         sections = {field.name: getattr(self, field.name) for field in dataclasses.fields(self)}
         section, dot, name = key.partition(".")
         if not dot:
-            owners = [of for of, value in sections.items() if key in value.known_keys()]
+            owners = self.sections_of(key)
             if len(owners) > 1:
                 raise ConfigError(
                     f"{where}: ambiguous key {key!r}; "
                     f"expected one of {', '.join(f'{owner}.{key}' for owner in owners)}"
                 )
             if not owners:
-                known = [key for value in sections.values() for key in value.known_keys()]
-                raise ConfigError(f"{where}: unknown key {key!r}{nearest(key, known)}")
+                known = {x: f"{of}.{x}" for of in sections for x in sections[of].known_keys()}
+                raise ConfigError(f"{where}: unknown key {key!r}{nearest(key, known, known)}")
             section, name = owners[0], key
         elif section not in sections:
             raise ConfigError(f"{where}: unknown section {section!r}{nearest(section, sections)}")

@@ -11,7 +11,9 @@ They apply where neither the recipe nor a flag gives a value:
   a new head is trained; more than 5,000 examples are read three times, as in the paper's recipes.
 * Batch size: 32, and 16 with fewer than 1,000 examples, for enough updates.
 * Warm-up: the first tenth of the steps.
-* Evaluation and checkpoint: every sixth of the run, at most 1,000 steps apart.
+* Evaluation and checkpoint: six times, and at most 1,000 steps apart.
+* Early stopping: after three evaluations without gain; of more than six, after half of them. A
+  length or an interval that is given is kept, without early stopping.
 * Sequence summary: the mean over tokens below 10 M parameters; the state of CLS is not a good
   summary in a network that small and briefly pre-trained.
 """
@@ -20,9 +22,13 @@ from __future__ import annotations
 
 import math
 import os
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Sequence
 
 from official.xlnet.configs.experiment import CONFIG_FILE, XLNetConfig, recipe_path
+from official.xlnet.configs.registry import task_settings
+from official.xlnet.configs.task import TaskConfig
+from official.xlnet.configs.training import TrainingConfig
+from official.xlnet.configs.validation import require
 from official.xlnet.files.yaml_files import read_yaml
 
 _BASE_RATE, _BASE_PARAMETERS, _EXPONENT, _MAX_RATE = 3e-5, 118e6, 0.95, 3e-3
@@ -32,6 +38,7 @@ _FEW_EXAMPLES = 1000
 _WARMUP_SHARE = 0.1
 _MEAN_SUMMARY_PARAMETERS = 10e6
 _EVALUATIONS, _MAX_CHECKPOINT_STEPS = 6, 1000
+_PATIENCE_SHARE = 0.5  # Of the evaluations.
 
 # Settings that are chosen if they are not given; no other section has a key of these names.
 _LENGTH = {"epochs": "task", "num_steps": "training", "warmup_steps": "training"}
@@ -40,6 +47,7 @@ _CHOSEN = {
     "batch_size": "training",
     **_LENGTH,
     "checkpoint_steps": "training",
+    "patience": "task",
     "summary": "task",
 }
 
@@ -139,8 +147,13 @@ def complete_settings(
         steps = round(config.task.epochs * math.ceil(num_examples / training.batch_size))
         training.num_steps = max(steps, training.warmup_steps)
     if "checkpoint_steps" not in given:
-        length = config.task.epochs * num_examples / training.batch_size or training.num_steps
-        training.checkpoint_steps = min(max(round(length / _EVALUATIONS), 1), _MAX_CHECKPOINT_STEPS)
+        epochs, steps_per_epoch = config.task.epochs, math.ceil(num_examples / training.batch_size)
+        length = math.ceil(epochs * steps_per_epoch) or training.num_steps
+        steps = min(math.ceil(length / _EVALUATIONS), _MAX_CHECKPOINT_STEPS)
+        training.checkpoint_steps = steps
+        if not {*_LENGTH, "patience"} & set(given):
+            evaluations = max(math.ceil(length / steps), _EVALUATIONS)
+            config.task.patience = math.ceil(_PATIENCE_SHARE * evaluations)
 
 
 def keep_settings(config: XLNetConfig, given: Collection[str], saved: XLNetConfig) -> None:
@@ -178,8 +191,74 @@ def describe_settings(config: XLNetConfig, num_examples: int) -> str:
     length = f"{epochs:g} epochs" if epochs else f"{training.num_steps:,} steps"
     mantissa, exponent = f"{training.learning_rate:.1e}".split("e")
     rate = f"{float(mantissa):g}e{int(exponent)}"
+    patience = config.task.patience
+    early = f", stops after {patience} evaluations without gain" if patience else ""
     return (
         f"learning rate {rate} for a model of {config.model.num_parameters / 1e6:.1f} M "
         f"parameters; {length} of {num_examples:,} examples in batches of {training.batch_size}, "
-        f"warm-up {training.warmup_steps / training.num_steps:.0%}"
+        f"warm-up {training.warmup_steps / training.num_steps:.0%}{early}"
     )
+
+
+def finetuning_configuration(
+    task: str | None,
+    path: str | None,
+    overrides: Sequence[str],
+    init_from: str | None,
+    load: Callable[..., XLNetConfig],
+) -> XLNetConfig:
+    """Builds the configuration of a fine-tuning run.
+
+    In order of increasing precedence: defaults for fine-tuning; the `model`, `data` and `objective`
+    sections of `init_from`; the settings of `task`; the file at `path`; `overrides`.
+
+    Args:
+      task: task type or data set; None for that of the configuration file, or classification.
+      path: optional YAML file or model directory.
+      overrides: `key=value` strings; see `XLNetConfig.load`.
+      init_from: optional model to initialize from, in any format.
+      load: reads a configuration, as `load_config`.
+
+    Returns:
+      The validated configuration.
+
+    Raises:
+      ConfigError: the task contradicts the configuration.
+      DataError: the task is unknown.
+    """
+    base = XLNetConfig(
+        training=TrainingConfig(
+            batch_size=32,
+            num_steps=1000,
+            warmup_steps=0,
+            learning_rate=3e-5,
+            checkpoint_steps=100,
+        )
+    )
+    if init_from:
+        saved = load(init_from)
+        # The objective too: the inputs of a language model beside a task follow from it.
+        base.model, base.data, base.objective = saved.model, saved.data, saved.objective
+    path = recipe_path(path) if path else None
+    if task is None and path:
+        task = load(path, list(overrides), base).task.name
+    settings = task_settings(task or "classification")
+    base.task = TaskConfig(**settings)
+    base.task = base.task.updated(base.task.of_new_runs, "")
+    if base.model.longest_input is not None:
+        base.task.max_length = min(base.task.max_length, base.model.longest_input)
+    if path is None:
+        config = base
+        config.apply(overrides)
+    else:
+        config = load(path, list(overrides), base)
+        if os.path.isdir(path) and not any("target_" in override for override in overrides):
+            for key in set(config.task.from_data) - {"text_columns"}:
+                setattr(config.task, key, ())  # They belonged to its own data.
+    require(
+        config.task.name == settings["name"],
+        "task.name",
+        f"{settings['name']!r}, as task={task} says",
+        config.task.name,
+    )
+    return config

@@ -10,7 +10,7 @@ import importlib
 from collections.abc import Callable
 from typing import Any, TypeVar
 
-from official.xlnet.errors import ConfigError, did_you_mean, require_config
+from official.xlnet.errors import ConfigError, DataError, did_you_mean, require_config
 
 T = TypeVar("T")
 
@@ -138,3 +138,24 @@ BASELINES = Registry[Any]("baseline")
 SEVERAL_RUNS = Registry[Any]("several runs")
 # Classes of sections with the keys of an extension, by "section.key" and by "section.key=name".
 SETTINGS = Registry[Any]("key of an extension")
+
+
+def task_settings(name: str) -> dict[str, Any]:
+    """Returns the task settings of a data set or task type.
+
+    Args:
+      name: name of a data set or task type.
+
+    Returns:
+      Keys of the section `task` by name.
+
+    Raises:
+      DataError: the name is unknown.
+    """
+    if name in DATASETS:
+        return dict(DATASETS[name])
+    kinds = TASKS.names()
+    if name in kinds:
+        return {"name": name}
+    known = [*kinds, *DATASETS]
+    raise DataError(f"task {name!r}: expected one of {', '.join(known)}{did_you_mean(name, known)}")

@@ -10,15 +10,12 @@ import threading
 import time
 import warnings
 from collections.abc import Callable, Iterator
-from typing import TextIO
-
-from tqdm.std import TqdmWarning
+from typing import TYPE_CHECKING, Any, TextIO
 
 from official.xlnet.files.text import printable_line
 
-with warnings.catch_warnings():
-    warnings.simplefilter("ignore", TqdmWarning)  # A notebook without `ipywidgets` gets text.
-    from tqdm.auto import tqdm
+if TYPE_CHECKING:
+    from tqdm import tqdm
 
 _BAR_SECONDS, _LINE_SECONDS = 0.2, 30  # Minimum time between updates.
 _SHORTEST_SECONDS = 1e-9  # Avoids division by zero.
@@ -55,7 +52,7 @@ class Progress:
             return
         text = printable_line(text)
         if self._bar is None:
-            self._bar = tqdm(
+            self._bar = _bar(
                 file=self._stream,
                 bar_format="{desc}" if share is None else "{percentage:3.0f}%|{bar}| {desc}",
                 dynamic_ncols=True,
@@ -96,7 +93,15 @@ def progress_bar(is_shown: bool, desc: str, total: int, unit: str) -> tqdm:
       unit: unit of the number.
     """
     is_hidden = not (is_shown and _takes_bar(sys.stderr))
-    return tqdm(disable=is_hidden, desc=desc, total=total, unit=unit, unit_scale=True)
+    return _bar(disable=is_hidden, desc=desc, total=total, unit=unit, unit_scale=True)
+
+
+def _bar(**options: Any) -> tqdm:
+    """A bar of tqdm, which is imported here: refusals of wrong flags need none."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # A notebook without `ipywidgets` gets text.
+        from tqdm.auto import tqdm
+    return tqdm(**options)
 
 
 def _takes_bar(stream: TextIO | None) -> bool:

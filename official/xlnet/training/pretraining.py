@@ -30,12 +30,12 @@ from official.xlnet.training.run_data import RunData
 _FINAL_STEPS = 100  # The reported loss is the mean over these last steps.
 
 
-@public(overrides="set", data_dir="data")
+@public(overrides="set", data_dir="data", model_dir="output")
 @host_state_kept()
 def pretrain(
     config: Path | XLNetConfig,
     data: Path | Annotated[Sequence[Path], COMMAS],
-    model_dir: RunDirectory,
+    output: RunDirectory,
     set: Sequence[str] = (),
     steps: Annotated[int, Range(1)] | None = None,
     minutes: Annotated[float, Range(0, 10_000_000)] | None = None,
@@ -54,7 +54,7 @@ def pretrain(
         resumed may change `training` only, except `training.seed` and what is frozen.
       data: data set directory, written by `xlnet prepare`; or several, with the same vocabulary
         and windows, each with its share of a batch: `a:3,b:1`. The first one is evaluated.
-      model_dir: model directory to create, or to resume from.
+      output: model directory to create, or to resume from.
       set: configuration override `key=value`, see `XLNetConfig.load`; may be repeated. A loaded
         configuration stays as it is.
       steps: step to stop at, counted from the start of the first run; default:
@@ -76,7 +76,7 @@ def pretrain(
           no weight.
 
     Raises:
-      ConfigError: the configuration is invalid or does not match the data set or `model_dir`.
+      ConfigError: the configuration is invalid or does not match the data set or `output`.
       DataError: the data set or a model directory cannot be read.
       PeerLostError: another worker was lost, or did not come in time.
       PreemptedError: SIGTERM was received; a checkpoint was saved.
@@ -84,7 +84,7 @@ def pretrain(
       DivergedError: the loss or gradient norm is not finite.
 
     Example:
-      $ xlnet pretrain --config=configs/tiny.yaml --data=runs/data --model_dir=runs/model
+      $ xlnet pretrain --config=configs/tiny.yaml --data=runs/data --output=runs/model
 
       >>> pretrain("configs/tiny.yaml", "runs/data", "runs/model", ["training.num_steps=1000"])
     """
@@ -105,19 +105,19 @@ def pretrain(
         config,
         run_data,
         init_from is not None,
-        output=model_dir,
+        output=output,
         vocab=vocab,
         strategy=distribution,
         last_step=config.training.num_steps if steps is None else steps,
         minutes=minutes,
     )
     with (
-        only_writer(model_dir, loop.is_chief),
+        only_writer(output, loop.is_chief),
         reading_errors(paths[0], "train", *paths[1:]),
         lost_workers(distribution),
     ):
         loop.train(inputs, init_from)
-        history = read_history(model_dir)
+        history = read_history(output)
         if not history:
             where = ", ".join(paths)
             raise DataError(f"{where}: expected windows with targets, got no target in any step")

@@ -49,7 +49,7 @@ def test_the_file_layer_in_memory_gives_the_same(world, tmp_path):
     np.testing.assert_array_equal(xlnet.embed(f"{url}/model", texts), expected)
 
 
-RUN = "--config={0.config} --data={0.data} --model_dir=memory://b/m"
+RUN = "--config={0.config} --data={0.data} --output=memory://b/m"
 
 
 @pytest.mark.parametrize(
@@ -108,8 +108,8 @@ VERBS = """
     prepare --input={0}/text.txt --vocab={0}/vocab --config={0}/config.yaml --output={0}/data
     prepare --input={0}/text.txt --vocab={0}/vocab --config={0}/config.yaml --output={0}/on_beam \
         --runner=DirectRunner
-    pretrain --config={0}/config.yaml --data={0}/data --model_dir={0}/model --steps=2 {1}
-    pretrain --config={0}/config.yaml --data={0}/data --model_dir={0}/model --steps=4 {1} \
+    pretrain --config={0}/config.yaml --data={0}/data --output={0}/model --steps=2 {1}
+    pretrain --config={0}/config.yaml --data={0}/data --output={0}/model --steps=4 {1} \
         --set=keep_checkpoints=1
     evaluate --model={0}/model --data={0}/data
     score --model={0}/model --input={0}/texts.txt --output={0}/scores.jsonl
@@ -265,7 +265,7 @@ def test_a_run_that_is_killed_and_loses_its_network_ends_as_if_nothing_had_been(
     monkeypatch.setattr(locks, "EXPIRY_SECONDS", 2)
     upload(world.data, f"{ROOT}/world")
     arguments = ["pretrain", f"--config={ROOT}/config.yaml", f"--data={ROOT}/world"]
-    arguments.append(f"--model_dir={ROOT}/killed")
+    arguments.append(f"--output={ROOT}/killed")
     variables = {**os.environ, "TMPDIR": str(tmp_path)}  # It leaves its files there.
     with subprocess.Popen([sys.executable, "-c", SLOW, *arguments], env=variables) as process:
         while "ckpt-7.json" not in in_bucket("killed"):

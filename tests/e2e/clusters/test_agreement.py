@@ -16,7 +16,7 @@ def pretraining(world, tmp_path_factory):
     path = tmp_path_factory.mktemp("agreement")
     flags = [f"--config={world.config}", f"--data={world.data}", "--set=num_steps=9"]
     flags += ["--set=batch_size=4", "--set=warmup_steps=0", "--set=checkpoint_steps=2"]
-    command("pretrain", *flags, "--steps=4", model_dir=path / "begun")
+    command("pretrain", *flags, "--steps=4", output=path / "begun")
     prepared = {"input": world.text, "vocab": world.vocab, "config": world.config}
     command("prepare", "--num_workers=1", "--min_words=9", output=path / "data", **prepared)
     return flags, path
@@ -29,7 +29,7 @@ def pretraining(world, tmp_path_factory):
         (["--set=training.seed=9"], "configuration"),
         (["--steps=7"], "last step and time"),
         (["--data={path}/data"], "records"),
-        (["--model_dir={path}/elsewhere"], "checkpoint to resume from"),
+        (["--output={path}/elsewhere"], "checkpoint to resume from"),
     ],
 )
 def test_workers_that_differ_end_with_a_sentence(last, aspect, pretraining, tmp_path):
@@ -37,7 +37,7 @@ def test_workers_that_differ_end_with_a_sentence(last, aspect, pretraining, tmp_
     shutil.copytree(path / "begun", tmp_path / "model")
     before = sorted(file.name for file in (tmp_path / "model").iterdir())
     own = [flag.format(path=path) for flag in last]
-    flags = ["pretrain", *flags, f"--model_dir={tmp_path}/model"]
+    flags = ["pretrain", *flags, f"--output={tmp_path}/model"]
     processes = start_cluster("multi_worker", flags, last=own)
     for process in processes:
         _, err = process.communicate(timeout=300)

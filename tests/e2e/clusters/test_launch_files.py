@@ -124,7 +124,7 @@ def test_the_tpu_script_creates_installs_and_starts(create, programs, tmp_path):
     variables = {"NAME": "a-tpu", "ZONE": "a-zone", "BUCKET": "a-bucket", "WHEEL": "a.whl"}
     variables["XLNET_TEST_STATUS"] = json.dumps({"describe": len(create)})
     programs(variables, xlnet=RECORDING, gcloud=RECORDING)
-    arguments = ["pretrain", "--config=bucket/a config.yaml", "--data=d", "--model_dir=$m"]
+    arguments = ["pretrain", "--config=bucket/a config.yaml", "--data=d", "--output=$m"]
     subprocess.run([LAUNCH / "tpu_vm.sh", *arguments], check=True)
     made = calls(tmp_path)
     assert [call[4] for call in made] == ["describe", *create, "scp", "ssh", "ssh"]
@@ -171,5 +171,5 @@ def test_dry_run_of_a_slurm_job_with_two_tasks(programs, shared):
     variables = {"XLNET_TEST_NAMES": "{}", "SLURM_JOB_ID": str(os.getpid())}
     programs(variables, srun=SRUN, xlnet=TRAINING)
     paths = [f"--config={shared / 'base.yaml'}", f"--data={shared / 'data'}"]
-    command = [str(LAUNCH / "slurm.sh"), "pretrain", *paths, f"--model_dir={shared / 'model'}"]
+    command = [str(LAUNCH / "slurm.sh"), "pretrain", *paths, f"--output={shared / 'model'}"]
     assert finish([start_process(command, dict(os.environ))])["step"] == STEPS

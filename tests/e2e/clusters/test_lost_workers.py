@@ -41,7 +41,7 @@ def undisturbed(recipe, tmp_path_factory):
 
 
 def arguments(recipe, model_dir):
-    return ["pretrain", f"--config={recipe}", f"--data={recipe}/data", f"--model_dir={model_dir}"]
+    return ["pretrain", f"--config={recipe}", f"--data={recipe}/data", f"--output={model_dir}"]
 
 
 @pytest.mark.parametrize("program", ["official.xlnet.cli", "without_kernel_locks"])

@@ -51,7 +51,7 @@ def differing_after_updates(optimizer, path):
 if __name__ == "__main__":
     config, data, model_dir, steps = sys.argv[1:]
     sums = [sum_over_replicas(size, devices) for size, devices in ((3, 2), (5, 1), (2, 1))]
-    flags = {"config": config, "data": data, "model_dir": model_dir, "steps": steps}
+    flags = {"config": config, "data": data, "output": model_dir, "steps": steps}
     results = command("pretrain", "--strategy=mirrored", "--cpu_devices=2", **flags)
     names = [name for name in OPTIMIZERS if name != "adamw"]
     differing = {name: differing_after_updates(name, config) for name in names}

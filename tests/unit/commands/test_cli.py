@@ -131,12 +131,12 @@ def test_last_line_of_output_is_json(capsys):
         (["ader"], "xlnet: unknown verb 'ader'; did you mean 'adder'?"),
         (["adder"], "xlnet adder: --numbers is required"),
         (["inspect", "recods"], "unknown verb 'inspect recods'; did you mean 'inspect records'?"),
-        (["adder", "--numbers=1", "--fial=bug"], "line flag 'fial'. Did you mean: fail ?"),
+        (["adder", "--numbers=1", "--fial=bug"], "unknown flag --fial; did you mean '--fail'?"),
         (["adder", "--numbers=1", "stray"], "unexpected argument 'stray'"),
-        (["adder", "--numbers=1", "--fail=loud"], "value should be one of"),
+        (["adder", "--numbers=1", "--fail=loud"], "--fail: expected one of"),
         (
             ["adder", "--numbers=1", "--fail=config"],
-            "xlnet adder: my.yaml: unknown key 'model.d_modle'; did you mean 'd_model'?",
+            "xlnet adder: my.yaml: unknown key 'model.d_modle'; did you mean 'model.d_model'?",
         ),
         (
             ["adder", "--numbers=1", "--fail=data"],

@@ -1,5 +1,6 @@
 """Settings of fine-tuning that follow from the size of the model and the number of examples."""
 
+import math
 import pathlib
 
 import pytest
@@ -52,10 +53,10 @@ def test_all_is_chosen_if_nothing_is_given():
     assert (training.learning_rate, training.batch_size) == (3e-3, 32)
     assert (task.epochs, task.summary) == (8, "mean")
     assert training.warmup_steps / training.num_steps == pytest.approx(0.1)
-    assert training.checkpoint_steps == 83  # A sixth of 8 · 2003 / 32.
+    assert (training.checkpoint_steps, task.patience) == (84, 3)  # A sixth of 8 · 63 steps.
     assert describe_settings(config, 2003) == (
         "learning rate 3e-3 for a model of 0.9 M parameters; 8 epochs of 2,003 examples in "
-        "batches of 32, warm-up 10%"
+        "batches of 32, warm-up 10%, stops after 3 evaluations without gain"
     )
     assert chosen(2003).task.summary == "last"
 
@@ -66,9 +67,11 @@ def test_all_is_chosen_if_nothing_is_given():
         ("learning_rate=0.5", {"learning_rate": 0.5, "batch_size": 32, "epochs": 8}),
         ("training.batch_size=7", {"learning_rate": 3e-5, "batch_size": 7, "epochs": 8}),
         ("task.epochs=2.5", {"epochs": 2.5, "warmup_steps": 100, "num_steps": 1000}),
-        ("num_steps=50", {"epochs": 0, "num_steps": 50, "warmup_steps": 5, "checkpoint_steps": 8}),
+        ("num_steps=50", {"epochs": 0, "num_steps": 50, "warmup_steps": 5, "checkpoint_steps": 9}),
         ("warmup_steps=300", {"epochs": 0, "num_steps": 1000, "warmup_steps": 300}),
-        ("checkpoint_steps=11", {"checkpoint_steps": 11, "epochs": 8}),
+        ("checkpoint_steps=11", {"checkpoint_steps": 11, "epochs": 8, "patience": 0}),
+        ("epochs=20", {"epochs": 20, "patience": 0}),
+        ("patience=5", {"epochs": 8, "patience": 5}),
         ("parallel_slices=3", {"batch_size": 33}),
         ("task.summary=first", {"summary": "first"}),
     ],
@@ -77,6 +80,17 @@ def test_what_is_given_is_kept(override, expected):
     config = chosen(2003, override)
     found = {**config.training.as_dict(), **config.task.as_dict()}
     assert {key: found[key] for key in expected} == expected
+
+
+def test_a_run_has_six_evaluations_and_stops_after_half_of_them_without_gain():
+    for number in (1, 7, 95, 333, 600, 4999, 50_021):
+        config = chosen(number)
+        length = math.ceil(config.task.epochs * math.ceil(number / config.training.batch_size))
+        evaluations = math.ceil(length / config.training.checkpoint_steps)
+        assert evaluations == 6 or length < 30, number
+        assert config.task.patience == 3
+    long = chosen(1_000_000)  # 93,750 steps.
+    assert (long.training.checkpoint_steps, long.task.patience) == (1000, 47)
 
 
 @pytest.mark.parametrize("path", RECIPES, ids=lambda path: path.stem)
@@ -104,8 +118,10 @@ def test_a_run_goes_on_as_it_began():
     saved.training.learning_rate, saved.task.epochs, saved.task.summary = 0.25, 0.0, "attn"
     saved.training.num_steps, saved.training.warmup_steps = 811, 17
     config = chosen(50_021, "batch_size=8")
+    saved.task.patience = 0  # Of a version without early stopping.
     saved.task.pooled_segments = "all"
     keep_settings(config, {"batch_size"}, saved)
+    assert config.task.patience == 0
     training = config.training
     assert (training.learning_rate, training.num_steps, training.warmup_steps) == (0.25, 811, 17)
     assert (config.task.epochs, config.task.summary, training.batch_size) == (0.0, "attn", 8)

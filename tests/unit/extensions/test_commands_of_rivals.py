@@ -29,7 +29,7 @@ def folder(request, world, tmp_path_factory):
     XLNetConfig.load(world.config, [*SIZES, *SETTINGS[request.param]]).save(str(folder))
     recipe = {"config": folder / "config.yaml"}
     command("prepare", **recipe, input=world.text, vocab=world.vocab, output=folder / "data")
-    command("pretrain", **recipe, data=folder / "data", model_dir=folder / "model")
+    command("pretrain", **recipe, data=folder / "data", output=folder / "model")
     files = (f"--init_from={folder}/model", f"--output={folder}/tuned")
     mean = "--set=task.summary=mean"
     command("finetune", *world.finetune_flags("classification"), mean, *files)

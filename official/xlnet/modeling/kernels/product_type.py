@@ -85,8 +85,8 @@ def advice_on_products(name: str) -> str:
     multiplies = cpu_multiplies_bfloat16() and not has_accelerator()
     if multiplies and name == "float32":
         return (
-            "this CPU has instructions for bfloat16: with training.products=bfloat16 a step takes "
-            "about 0.7 times as long (docs/performance.md)"
+            "this CPU has instructions for bfloat16: with --set=training.products=bfloat16 a step "
+            "takes about 0.7 times as long, with factors of three digits (docs/performance.md)"
         )
     if name == "bfloat16" and not multiplies and not has_accelerator():
         return (

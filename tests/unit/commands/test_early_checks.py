@@ -1,0 +1,112 @@
+"""Wrong flags, values and models are answered with a hint, before TensorFlow is imported."""
+
+import json
+import random
+import subprocess
+import sys
+
+import pytest
+
+from official.xlnet import cli
+from official.xlnet.commands import VERBS
+from official.xlnet.commands.other_names import SYNONYMS
+from official.xlnet.configs.experiment import XLNetConfig
+from official.xlnet.configs.registry import DATASETS, TASKS
+from official.xlnet.files.schema import OneOf, Range
+
+# Prints the CPU-seconds of each case, the import of the program in the first one.
+PROGRAM = """
+import json, sys, time
+from official.xlnet import cli
+spent, seconds = 0.0, []
+for case in json.loads(sys.argv[1]):
+    assert cli.main(case) == 2, case
+    assert not {"tensorflow", "pandas"} & set(sys.modules), case
+    seconds.append(time.process_time() - spent)
+    spent += seconds[-1]
+print(json.dumps(seconds))
+"""
+
+
+def misspelt(rng, word):
+    """Without one of its letters, and not another word."""
+    place = rng.randrange(1, len(word) - 1)
+    return word[:place] + word[place + 1 :]
+
+
+def wrong_cases(rng):
+    """Cases of each kind, drawn from the tables of names: arguments, and a part of the answer."""
+    whole = {
+        verb: [f"--{x.name}=x" for x in declared.parameters.values() if x.is_required]
+        for verb, declared in VERBS.items()
+        if not declared.positional
+    }
+    for verb, given in whole.items():
+        parameters = VERBS[verb].parameters
+        flag = rng.choice([name for name in parameters if len(name) > 5])
+        yield [verb, *given, f"--{misspelt(rng, flag)}=1"], "; did you mean '--"
+        numbers = [x for x in parameters.values() if any(isinstance(r, Range) for r in x.rules)]
+        for parameter in rng.sample([x for x in numbers if not x.container], min(1, len(numbers))):
+            yield [verb, *given, f"--{parameter.name}=-5"], f"--{parameter.name}: expected "
+            yield [verb, *given, f"--{parameter.name}=many"], f"--{parameter.name}: expected a"
+        words = [x for x in parameters.values() if any(isinstance(r, OneOf) for r in x.rules)]
+        for parameter in rng.sample(words, min(1, len(words))):
+            yield [verb, *given, f"--{parameter.name}=no"], f"--{parameter.name}: expected one of"
+    config, given = XLNetConfig(), ["--config=tiny", "--data=x", "--output=x"]
+    for section in config.__dataclass_fields__:
+        key = rng.choice([x for x in getattr(config, section).known_keys() if len(x) > 8])
+        wrong = misspelt(rng, key)
+        yield ["pretrain", *given, f"--set={section}.{wrong}=1"], f"did you mean '{section}."
+        yield ["pretrain", *given, f"--set={wrong}=1"], "did you mean '"
+        yield ["finetune", *whole["finetune"], f"--{wrong}=1"], "did you mean '--"
+    for other in rng.sample([*SYNONYMS], 8):
+        for verb in rng.sample([*whole], 3):
+            known = {*VERBS[verb].parameters, *VERBS[verb].former_names}
+            is_key = "set" in known and config.sections_of(other)
+            if other not in known and not is_key:
+                yield [verb, *whole[verb], f"--{other}=3"], ("; did you mean ", "; --help shows")
+    name = misspelt(rng, rng.choice([x for x in [*TASKS.names(), *DATASETS] if len(x) > 6]))
+    yield ["finetune", "--train=x", "--output=x", f"--task={name}"], "; did you mean '"
+    yield ["finetune", "--train=x", "--output=x", "--learning_rate", "-1"], "--set=training.learn"
+    yield ["finetune", "--train=x", "--output=x", "--num_steps=0"], "training.num_steps: expected"
+    yield ["evaluate", "--model=x", "--data=x", "--num_layers=3"], "model.num_layers is a key of"
+    yield ["predict", "--text=Hi", "--output=x"], "; did you mean --input=FILE?"
+
+
+@pytest.mark.parametrize("seed", range(2))
+def test_wrong_flags_and_values_are_answered_with_a_hint_in_half_a_second(seed):
+    cases = [*wrong_cases(random.Random(seed))]
+    arguments = [sys.executable, "-c", PROGRAM, json.dumps([case for case, _ in cases])]
+    done = subprocess.run(arguments, capture_output=True, text=True, check=True)
+    for (case, hints), said in zip(cases, done.stderr.splitlines(), strict=True):
+        assert any(hint in said for hint in ([hints] if isinstance(hints, str) else hints)), said
+        assert said.startswith(f"xlnet {case[0]}: ")
+    assert max(json.loads(done.stdout)) < 0.5
+
+
+def test_a_pretrained_model_is_refused_for_prediction(world, monkeypatch, capsys):
+    """From its `config.yaml`, as are settings that do not suit the model to start from."""
+    model = str(world.pretrained)
+    for name in ("tensorflow", "official.xlnet.commands.predict", "official.xlnet.api.finetuning"):
+        monkeypatch.setitem(sys.modules, name, None)  # An import of them raises.
+    assert cli.main(["predict", f"--model={model}", "--input=x", "--output=x"]) == 2
+    assert "expected a fine-tuned model, got one without a task" in capsys.readouterr().err
+    flags = ["finetune", f"--init_from={model}", "--train=x", "--output=x"]
+    assert cli.main([*flags, "--max_length=0"]) == 2
+    assert "finetune: task.max_length: expected in [1" in capsys.readouterr().err
+    assert cli.main([*flags, "--config=tiny", "--epochs", "3", "--task=sts"]) == 2
+    assert "did you mean 'stsb'" in capsys.readouterr().err
+
+
+def test_keys_that_are_typed_as_flags_are_settings(monkeypatch):
+    """Other flags keep their meaning, and a value of its own word belongs to its key."""
+    found = {}
+    monkeypatch.setattr(
+        cli, "check_arguments", lambda verb, parameters, values: found.update(values)
+    )
+    monkeypatch.setattr(cli.Verb, "load", lambda self: lambda **values: {})
+    flags = ["--train=x", "--output=y", "--epochs=3", "--learning_rate", "1e-4", "--runs=2"]
+    assert cli.main(["finetune", *flags, "--task.max_length=9", "--set=seed=1"]) == 0
+    settings = ["task.epochs=3", "training.learning_rate=1e-4", "task.max_length=9", "seed=1"]
+    missing = dict.fromkeys(("dev", "init_from"))
+    assert found == {"train": "x", "output": "y", "runs": 2, "set": settings, **missing}
