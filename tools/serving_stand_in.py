@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import base64
 import concurrent.futures
+import contextlib
 import functools
 import gc
 import json
@@ -355,7 +356,8 @@ def main(_: list[str]) -> None:
     """Serves until interrupted."""
     stand_in = StandIn(_BASE_PATH.value, _NAME.value, _PORT.value, _REST_PORT.value, _POLL.value)
     print(json.dumps({"port": stand_in.port, "rest_port": stand_in.rest_port}), flush=True)
-    stand_in.join()
+    with contextlib.suppress(KeyboardInterrupt):
+        stand_in.join()
 
 
 if __name__ == "__main__":

@@ -35,6 +35,7 @@ from official.xlnet.commands.other_names import advice, as_settings
 from official.xlnet.errors import ConfigError, XLNetError, did_you_mean
 from official.xlnet.files.json_files import mended, print_json
 from official.xlnet.files.text import printable, printable_line
+from official.xlnet.runtime.progress import waiting
 
 EXIT_BUG = 1
 EXIT_WRONG_INPUT = 2
@@ -63,8 +64,8 @@ _REMOVED = {
     "inspect runs": "tensorboard --logdir=DIR shows the curves of runs",
     "inspect steps": "use official.xlnet.analysis.attention_maps.token_steps in Python",
 }
-# In the path of a module.
-_LIBRARIES = re.compile(r"-packages/(apache_beam|tensorflow|(?:tf_)?keras)/")
+# In the path of a module of others; this package may be installed beside them.
+_LIBRARIES = re.compile(r"-packages/(?!official/xlnet/|data_prep/)")
 _DISK_ERRORS = (
     *(errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EROFS, errno.EACCES),
     *(errno.EIO, errno.ENOENT, errno.ENOTDIR),
@@ -203,7 +204,9 @@ def _call(verb: str, arguments: list[str]) -> functools.partial | None:
     for name in table["import"].value:
         import_extension(name)
     check_arguments(verb, declared.parameters, values)
-    return functools.partial(declared.load(), **values)
+    with waiting("loading TensorFlow"):
+        function = declared.load()
+    return functools.partial(function, **values)
 
 
 def _parsed(table: flags.FlagValues, verb: str, arguments: list[str]) -> list[str]:
@@ -241,7 +244,7 @@ def _set_verbosity(level: str) -> None:
 
 
 def _is_for_users(record: logging.LogRecord) -> bool:
-    """Whether a message is an error or not from a library, whose warnings no flag answers."""
+    """Whether a message is an error, or not from a library, whose warnings no flag answers."""
     return record.levelno >= logging.ERROR or not _LIBRARIES.search(record.pathname)
 
 
@@ -330,13 +333,18 @@ def _tensorflow_message(error: Any) -> str | None:
 
 
 class _Printable(absl_logging.PythonFormatter):
-    """Formatter of warnings; see `printable`. A message is one line, a traceback may follow."""
+    """Formatter of warnings; see `printable`. A message is one line, a traceback may follow.
+
+    Only those of libraries begin with their time and place.
+    """
 
     def formatMessage(self, record: Any) -> str:  # noqa: N802
         return printable_line(super().formatMessage(record))
 
     def format(self, record: Any) -> str:
-        return printable(super().format(record))
+        is_ours = not _LIBRARIES.search(record.pathname)
+        kind = logging.Formatter if is_ours else absl_logging.PythonFormatter
+        return printable(kind.format(self, record))
 
 
 def _fail(message: str) -> int:

@@ -17,7 +17,13 @@ from official.xlnet.errors import ConfigError
 from official.xlnet.files.arguments import COMMAS, OutputFile, Path
 from official.xlnet.files.public import public
 from official.xlnet.files.schema import OneOf, Range
-from official.xlnet.runtime.progress import Progress, elapsed_time, minutes_and_seconds, per_second
+from official.xlnet.runtime.progress import (
+    Progress,
+    elapsed_time,
+    minutes_and_seconds,
+    per_second,
+    waiting,
+)
 
 _CHUNK_BATCHES = 16  # Batches whose texts are sorted by length together.
 
@@ -74,7 +80,8 @@ def embed_file(
         Progress(sys.stderr).log_line(
             f"{input}: texts are read from text; not read: {', '.join(others)}"
         )
-    tokenizer, encoder = load_tokenizer(model), load_encoder(model)
+    with waiting("reading the model"):
+        tokenizer, encoder = load_tokenizer(model), load_encoder(model)
     uncounted = load_tokenizer(model)  # For offsets of texts that `tokenizer` has counted.
     embedder = TextEmbedder(encoder, tokenizer, layers or layer, max_length, window_stride)
     size, done = batch_size * _CHUNK_BATCHES, 0

@@ -19,6 +19,7 @@ from official.xlnet.inference.task_prediction import (
     require_labels,
     rows_together,
 )
+from official.xlnet.runtime.progress import waiting
 from official.xlnet.tasks.reports import write_report
 from official.xlnet.tasks.task import Prediction, Task, metrics_of
 
@@ -46,7 +47,8 @@ class Ensemble:
 
     def __init__(self, model_dirs: Sequence[str]):
         require_config(bool(model_dirs), "model", "a fine-tuned model", "an empty list")
-        self._members = [load_task(model_dir) for model_dir in model_dirs]
+        with waiting("reading the model"):
+            self._members = [load_task(model_dir) for model_dir in model_dirs]
         self.task: Task = self._members[0][1]
         tasks = [task.config.task for _, task in self._members]
         if len(tasks) > 1 and type(self.task).combine is Task.combine:

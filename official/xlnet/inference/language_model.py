@@ -11,6 +11,7 @@ from official.xlnet.configs.experiment import XLNetConfig
 from official.xlnet.configs.validation import require, require_one_of, require_type
 from official.xlnet.errors import ConfigError, require_config
 from official.xlnet.modeling.models.xlnet_pretrainer import XLNetPretrainer
+from official.xlnet.runtime.progress import waiting
 from official.xlnet.tokenization.tokenizer import Tokenizer, checked_texts
 
 _BUCKET = 128
@@ -52,7 +53,8 @@ def loaded(
     if isinstance(model, str):
         config = load_config(model)
         require_language_model(config, kinds)
-        pretrainer = load_pretrainer(model, config, batch_size=1, dtype="float32")
+        with waiting("reading the model"):
+            pretrainer = load_pretrainer(model, config, batch_size=1, dtype="float32")
         return pretrainer, load_tokenizer(model)
     if tokenizer is None:
         raise ConfigError("tokenizer: expected the loaded model's tokenizer, got None")

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from tqdm import tqdm
 
 _BAR_SECONDS, _LINE_SECONDS = 0.2, 30  # Minimum time between updates.
+_SILENT_SECONDS = 2.0  # A terminal says what it waits for after this time.
 _SHORTEST_SECONDS = 1e-9  # Avoids division by zero.
 
 
@@ -138,6 +139,16 @@ def elapsed_time(what: str | Callable[[], str], interval_seconds: float = 1.0) -
         thread.join()
         if time.monotonic() - start > interval_seconds:
             display.log_line(text())
+
+
+def waiting(what: str) -> contextlib.AbstractContextManager[None]:
+    """`elapsed_time` of a block that takes seconds without a word; on a terminal only.
+
+    Args:
+      what: description of the block.
+    """
+    is_terminal = sys.stderr is not None and sys.stderr.isatty() and _takes_bar(sys.stderr)
+    return elapsed_time(what, _SILENT_SECONDS) if is_terminal else contextlib.nullcontext()
 
 
 def per_second(number: int, start: float) -> float:

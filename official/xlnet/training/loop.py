@@ -44,7 +44,7 @@ from official.xlnet.runtime.distribution import (
 )
 from official.xlnet.runtime.metrics_log import NoLog, RunLog
 from official.xlnet.runtime.preemption import TerminationSignal
-from official.xlnet.runtime.progress import interval_passed, minutes_and_seconds
+from official.xlnet.runtime.progress import interval_passed, minutes_and_seconds, waiting
 from official.xlnet.tokenization.special_tokens import VOCAB_FILE
 from official.xlnet.tokenization.tokenizer import Tokenizer
 from official.xlnet.training.optimization import create_optimizer
@@ -193,7 +193,7 @@ class Loop(keras.callbacks.Callback):
         if saved is not None:
             self._check_resumable()
         keras.utils.set_random_seed(training.seed)
-        with self.strategy.scope():
+        with waiting("reading the model"), self.strategy.scope():
             model = self.create_model(init_from if saved is None else None)
             optimizer = create_optimizer(training, self.config.model.num_layers)
             optimizer.build(model.trainable_variables)

@@ -4,6 +4,7 @@ import errno
 import importlib
 import io
 import json
+import logging
 import os
 import shutil
 import subprocess
@@ -279,12 +280,26 @@ def test_a_broken_pipe_of_a_worker_is_said(monkeypatch, capsys):
     assert "Broken pipe" in capsys.readouterr().err
 
 
+def test_messages_of_libraries_are_errors_alone_and_ours_are_plain():
+    """This package may be installed beside them."""
+    shown = {}
+    for package in ("pandas", "official/xlnet"):
+        for level in (logging.WARNING, logging.ERROR):
+            path = f"/x/site-packages/{package}/a.py"
+            record = logging.LogRecord("absl", level, path, 3, "text", (), None)
+            if cli._is_for_users(record):
+                shown[package, level] = cli._Printable().format(record)
+    ours = {("official/xlnet", level): "text" for level in (logging.WARNING, logging.ERROR)}
+    library = shown.pop(("pandas", logging.ERROR))
+    assert shown == ours and library.startswith("E") and library.endswith("a.py:3] text")
+
+
 def test_what_steers_a_terminal_is_shown_escaped(capsys):
     """And a name with a line end forges no line of the log."""
     absl_logging.warning("%s: 3 rows are left out", "b\x9bc\nxlnet: error.txt")
     assert cli.main(["convert", "--source=\x1b[2J\u202e", "--output=x"]) == 2
     first, second = capsys.readouterr().err.splitlines()
-    assert first.endswith(r"] b\u009bc\u000axlnet: error.txt: 3 rows are left out")
+    assert first == r"b\u009bc\u000axlnet: error.txt: 3 rows are left out"
     assert second.isprintable()
     Progress(progress := io.StringIO()).log_line("a\x9b\nb\r: text")
     assert progress.getvalue() == "a\\u009b\\u000ab\\u000d: text\n"

@@ -5,7 +5,9 @@ import io
 import os
 import pty
 import re
+import sys
 import termios
+import time
 
 import pytest
 
@@ -52,6 +54,27 @@ def test_a_cell_of_a_notebook_gets_a_bar():
     stream = type("Cell", (io.StringIO,), {"__module__": "ipykernel.iostream"})()
     Progress(stream).show("step 1", 0.5)
     assert stream.getvalue().lstrip("\r").startswith(" 50%|")
+
+
+def test_a_terminal_says_what_it_waits_for_and_a_file_does_not(monkeypatch):
+    """As the commands do while they import TensorFlow and read a model."""
+    monkeypatch.setattr(progress, "_SILENT_SECONDS", 0.05)
+    said = []
+    for read, write in (os.pipe(), pty.openpty()):
+        if said:
+            termios.tcsetwinsize(write, (24, 80))
+        with os.fdopen(write, "w") as stream:
+            monkeypatch.setattr(sys, "stderr", stream)
+            with progress.waiting("reading the model"):
+                time.sleep(0.2)
+            with progress.waiting("nothing"):
+                pass
+        content = b""
+        with contextlib.suppress(OSError):
+            while part := os.read(read, 1 << 12):
+                content += part
+        said.append(content.decode())
+    assert said[0] == "" and "reading the model: 0 s" in said[1] and "nothing" not in said[1]
 
 
 @pytest.mark.parametrize(
