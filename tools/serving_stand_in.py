@@ -354,6 +354,7 @@ def _to_json(value: np.ndarray) -> Any:
 
 def main(_: list[str]) -> None:
     """Serves until interrupted."""
+    tf.get_logger().setLevel("ERROR")
     stand_in = StandIn(_BASE_PATH.value, _NAME.value, _PORT.value, _REST_PORT.value, _POLL.value)
     print(json.dumps({"port": stand_in.port, "rest_port": stand_in.rest_port}), flush=True)
     with contextlib.suppress(KeyboardInterrupt):

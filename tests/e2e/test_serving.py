@@ -4,6 +4,8 @@ import itertools
 import json
 import os
 import pathlib
+import shlex
+import signal
 import socket
 import subprocess
 import sys
@@ -15,6 +17,7 @@ from official.xlnet.data.examples import TextExample
 from official.xlnet.errors import ConfigError, DataError
 from official.xlnet.inference.task_prediction import load_task, predict_examples
 from official.xlnet.serving.client.endpoint import connect
+from official.xlnet.serving.export import commands_to_try
 from tests.helpers.oracles.tokenizer_oracle import real_lines
 from tests.helpers.served_models import mixed_texts
 from tests.helpers.task_corpora import write_table
@@ -22,6 +25,7 @@ from tests.helpers.world import command
 from tools.serving_stand_in import StandIn
 
 NAME = "tone"
+ROOT = pathlib.Path(__file__).parents[2]
 HELPERS = pathlib.Path(__file__).parents[1] / "helpers"
 
 
@@ -36,6 +40,32 @@ def server(folders):
     stand_in = StandIn(folders[1], NAME, poll_seconds=0.1)
     yield stand_in
     stand_in.close()
+
+
+@pytest.mark.slow
+def test_the_commands_to_try_an_export_answer_and_end_quietly(world, tmp_path, monkeypatch):
+    """Outside of a checkout, where the stand-in is not at hand, the first one is Docker's."""
+    base, out = world.export("classification"), tmp_path / "new.jsonl"
+    monkeypatch.chdir(tmp_path)
+    assert commands_to_try(base)[0] == f"cd {base} && docker compose up"
+    monkeypatch.chdir(ROOT)
+    serve, ask = (shlex.split(line, comments=True) for line in commands_to_try(base))
+    serve = [sys.executable, *serve[1:], "--port=0", "--rest_api_port=0"]
+    streams = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
+    environment = {key: x for key, x in os.environ.items() if key != "TF_CPP_MIN_LOG_LEVEL"}
+    with subprocess.Popen(serve, env=environment, **streams) as process:
+        port = json.loads(process.stdout.readline())["port"]
+        flags = [f"--endpoint=localhost:{port}", f"--input={world.task('classification').dev}"]
+        assert ask[:2] == ["xlnet", "predict"] and ask[3].startswith("--name=")
+        command(ask[1], ask[3], *flags, output=out)
+        with pytest.raises(DataError, match="set --name to the name of the model"):
+            connect(f"localhost:{port}", "unknown").input_names()
+        process.send_signal(signal.SIGINT)
+        out_text, err = process.communicate()
+    # But for lines of TensorFlow's C++ code, which nothing hides.
+    lines = [x for x in err.splitlines() if not x.startswith(("I0000", "W0000", "WARNING: All"))]
+    assert (process.returncode, out_text, lines) == (0, "", [])
+    assert out.read_text().count("label") > 1
 
 
 def real_texts(number):

@@ -6,7 +6,9 @@ import glob
 import hashlib
 import os
 import pathlib
+import shlex
 import shutil
+import sys
 import uuid
 from collections.abc import Sequence
 from typing import Annotated, Any
@@ -33,8 +35,9 @@ from official.xlnet.files.schema import OneOf, Range
 from official.xlnet.inference.network.inference_encoder import finite
 from official.xlnet.modeling.kernels.product_type import matmul_precision
 from official.xlnet.modeling.kernels.tensorflow_internals import without_custom_gradients
+from official.xlnet.runtime.progress import Progress
 from official.xlnet.serving.factory import create_service
-from official.xlnet.serving.samples import write_samples, write_warmup
+from official.xlnet.serving.samples import served_name, write_samples, write_warmup
 from official.xlnet.serving.services.base import Service
 
 EXPORT_FILE = os.path.join("assets.extra", "export.json")  # Of a version: how it was made.
@@ -114,7 +117,26 @@ def export(
         service = create_service(
             model, head, buckets, max_length, weights, text_columns, max_characters, max_windows
         )
-        return write_version(service, output, version, checksum)
+        result = write_version(service, output, version, checksum)
+    if sys.stderr is not None and sys.stderr.isatty():
+        for line in commands_to_try(output):
+            Progress(sys.stderr).log_line(line)
+    return result
+
+
+def commands_to_try(output: str) -> tuple[str, str]:
+    """Returns the commands that serve an export here and send it a file, a line each.
+
+    Args:
+      output: base path of the model.
+    """
+    name, path = served_name(output), shlex.quote(output)
+    serve = f"cd {path} && docker compose up"
+    if os.path.isfile("tools/serving_stand_in.py"):  # In a checkout of this project.
+        stand_in = f"python -m tools.serving_stand_in --base_path={path} --name={name}"
+        serve = f"{stand_in}  # a stand-in for TF Serving, to try it"
+    ask = f"xlnet predict --endpoint=localhost:8500 --name={name}"
+    return serve, f"{ask} --input=FILE --output=FILE.jsonl"
 
 
 def write_version(

@@ -76,6 +76,11 @@ tf.Examples, and `token_ids` takes token ids and segment ids (padding is on the 
 """
 
 
+def served_name(output: str) -> str:
+    """Returns the name of the model in the examples of a base path."""
+    return _SPECIAL.sub("_", os.path.basename(os.path.abspath(output)))
+
+
 def write_samples(output: str, service: Service) -> None:
     """Writes configuration files and an example request to a base path, each atomically.
 
@@ -86,7 +91,7 @@ def write_samples(output: str, service: Service) -> None:
       output: base path of the model on TF Serving.
       service: the exported service.
     """
-    name = _SPECIAL.sub("_", os.path.basename(os.path.abspath(output)))
+    name = served_name(output)
     texts = service.sample_texts(3)
     instance = {key: value for key, (value,) in texts.items()}
     names = {"name": name, "texts": json.dumps(texts)}

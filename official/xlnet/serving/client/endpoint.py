@@ -115,7 +115,9 @@ class Endpoint:
         except grpc.RpcError as error:
             message = f"{error.code().name}: {error.details()}"
             if not _is_transient(error):
-                raise self._wrong(message) from None
+                is_unknown = error.code() == grpc.StatusCode.NOT_FOUND
+                hint = "; set --name to the name of the model on the server" * is_unknown
+                raise self._wrong(f"{message}{hint}") from None
             where = f"{self.address}: model {self.name!r}"
             raise ConnectionError(f"{where}: {message} ({self.retries + 1} attempts)") from None
 
