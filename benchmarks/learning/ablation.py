@@ -71,7 +71,7 @@ _METRICS = {
     **{"span": "span, left to right", "alone": "span, context alone", "first": "first token"},
     **{"later": "later tokens", "heldout_loss": "own held-out loss"},
 }
-_FINETUNING = (
+FINETUNING = (
     *("learning_rate=1e-3", "task.epochs=2", "task.max_length=64", "checkpoint_steps=1000000"),
 )
 
@@ -139,7 +139,7 @@ def run(row: str, seed: int, output: str, overrides: list[str], tables: str | No
     model_dir = os.path.join(output, "models", f"{row}-{seed}")
     result = kept(path, lambda: trained(row, seed, output, overrides, model_dir), recipe_of(row))
     if tables and "finetuned" not in result:
-        settings = [*_FINETUNING, f"training.seed={seed}"]
+        settings = [*FINETUNING, f"training.seed={seed}"]
         output = f"{model_dir}-finetuned"
         result["finetuned"] = accuracy(model_dir, tables.split(","), output, settings)
         write_json(path, result, indent=None)
