@@ -10,6 +10,7 @@ several orders. Finished runs are kept, interrupted ones resume.
 
 from __future__ import annotations
 
+import itertools
 import json
 import os
 import sys
@@ -21,6 +22,7 @@ import numpy as np
 
 from benchmarks.harness.command_line import flag
 from benchmarks.harness.tables import markdown_table, mean_and_spread
+from benchmarks.harness.verdicts import Difference, difference, over_runs, with_verdicts
 from benchmarks.learning import ablation
 from benchmarks.learning.common import (
     MINUTES,
@@ -221,13 +223,30 @@ def _span_losses(
 
 def tables(runs: Sequence[dict[str, Any]]) -> dict[str, str]:
     """Formats the readings of each row, at equal compute and with equal targets, and the spans."""
-    compute, targets = dict(runs_of(list(ROWS))), dict(runs_of(list(ROWS))[::-1])
-    targets = {name: targets[name] for name in _PERMUTED}
+    pairs = runs_of(list(ROWS))
+    first, targets = dict(pairs[::-1]), dict(pairs)
+    compute = {name: first[name] for name in ROWS}
     return {
         "equal_compute": _readings(runs, compute),
-        "equal_targets": _readings(runs, targets),
+        "equal_targets": _readings(runs, {name: targets[name] for name in _PERMUTED}),
+        "differences": _differences(_of(runs, compute)),
         "passes": _passes(runs, compute),
     }
+
+
+def _differences(runs: Mapping[str, Sequence[dict]]) -> str:
+    """What "permutation, K = 1" is ahead of other rows by, in equal compute, paired by seed."""
+    names = [name for name in runs if name != "k1"]
+    columns = [[_difference(runs, name, reading) for reading in _READINGS] for name in names]
+    cells = iter(with_verdicts([*itertools.chain(*columns)]))
+    lines = [[ROWS[name].title, *itertools.islice(cells, len(_READINGS))] for name in names]
+    return markdown_table([["permutation, K = 1, against", *_READINGS.values()], *lines])
+
+
+def _difference(runs: Mapping[str, Sequence[dict]], name: str, reading: str) -> Difference | None:
+    theirs = {run["seed"]: run[reading] for run in runs[name] if reading in run}
+    values = [theirs[r["seed"]] - r[reading] for r in runs.get("k1", ()) if r["seed"] in theirs]
+    return difference(np.mean(values), over_runs(values)) if values else None
 
 
 def _of(runs: Sequence[dict[str, Any]], steps: Mapping[str, int]) -> dict[str, list[dict]]:
@@ -250,7 +269,7 @@ def _readings(runs: Sequence[dict[str, Any]], steps: Mapping[str, int]) -> str:
 
 
 def _passes(runs: Sequence[dict[str, Any]], steps: Mapping[str, int]) -> str:
-    lines = [["nats per token after", *(f"{n} passes" for n in _PASSES)]]
+    lines = [["nats per token after", "1 pass", *(f"{n} passes" for n in _PASSES[1:])]]
     for name, found in _of(runs, steps).items():
         values = [[r["passes"].get(str(n)) for r in found] for n in _PASSES]
         lines.append([ROWS[name].title, *(mean_and_spread(v) if v[0] else "–" for v in values)])

@@ -16,7 +16,7 @@ from benchmarks.harness import verdicts
 from benchmarks.harness.tables import fill_table, measured_with, read_rows
 from benchmarks.harness.verdicts import Difference, difference, over_runs
 from benchmarks.learning import __main__ as memory
-from benchmarks.learning import ablation, cues, few_labels, rivals, stale, untuned
+from benchmarks.learning import ablation, any_order, cues, few_labels, rivals, stale, untuned
 from benchmarks.learning.common import kept, publish
 from benchmarks.learning.span_likelihood import (
     _losses_and_memory,
@@ -33,6 +33,7 @@ from tests.helpers.tiny import MEMORY, random_windows, randomize, tiny_config
 # (page, key in its JSON file, its tables).
 STORED = [
     ("ablation", "rows", ablation.tables),
+    ("any_order", "readings", any_order.tables),
     ("learning", "memory", memory.tables),
 ]
 VERDICT = r"([+-][\d.]+) ± ([\d.]+), (ahead|behind|no difference)"
