@@ -150,7 +150,7 @@ def compiled(model, rate=0.1):
         (task_model, {"precision": "mixed_bfloat16"}),
         (classifier, {}),
     ],
-    ids=str,
+    ids=lambda value: getattr(value, "__name__", str(value)),
 )
 def test_adapters_and_the_head_are_trained_alone_until_they_are_merged(make, changes):
     model, step = make(**changes)
