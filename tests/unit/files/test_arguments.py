@@ -3,6 +3,7 @@
 import inspect
 import os
 import pathlib
+import types
 import typing
 from collections.abc import Mapping, Sequence
 from typing import Annotated, Any
@@ -50,6 +51,8 @@ TYPED = [
 
 def stand_in(kind):
     """A value of a type: an object of a class of ours, 1 for an integer, otherwise a path."""
+    if isinstance(kind, types.UnionType):  # Of several types, the first.
+        kind = typing.get_args(kind)[0]
     is_ours = isinstance(kind, type) and kind.__module__.startswith("official.")
     return object.__new__(kind) if is_ours else 1 if kind is int else "/nowhere"
 
