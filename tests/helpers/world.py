@@ -235,8 +235,12 @@ class World:
         return [*start, *files, *(f"--set={setting}" for setting in settings)]
 
     def export(self, kind):
-        """The base path of an exported model, of a kind of task, the encoder or the lm."""
+        """The base path of an exported model, of a kind of task, the encoder or the lm.
+
+        Each Keras has its own, while all else is read with both.
+        """
         flags = {"head": kind, "model": self.pretrained}
         if kind in KINDS:
             flags = {"model": self.task(kind).model}
-        return self._part(f"exports/{kind}", lambda path: command("export", output=path, **flags))
+        name = f"exports_of_keras_{2 if os.environ['TF_USE_LEGACY_KERAS'] == '1' else 3}/{kind}"
+        return self._part(name, lambda path: command("export", output=path, **flags))

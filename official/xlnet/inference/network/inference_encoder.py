@@ -17,6 +17,7 @@ from official.xlnet.modeling.networks.encoder_inputs import read_sequences
 from official.xlnet.modeling.networks.stored_encoder import stored_encoder
 from official.xlnet.modeling.networks.xlnet_encoder import XLNetEncoder
 from official.xlnet.modeling.objectives.permutation_sampling import causal_order
+from official.xlnet.modeling.ops.keras import tf_variables
 from official.xlnet.modeling.ops.shapes import sizes
 
 Outputs = TypeVar("Outputs")
@@ -104,7 +105,7 @@ class InferenceEncoder(tf.Module):
             require(
                 storage == "float32", "weights", f"float32 with model.network={network}", storage
             )
-            self._variables = list(encoder.variables)
+            self._variables = tf_variables(encoder)
         # A Keras layer would be saved with all its training; the graph needs the variables.
         self._call = lambda inputs, **options: encoder(inputs, **options)
 
@@ -210,7 +211,7 @@ class TaskNetwork(tf.Module):
         super().__init__(name="network")
         # A Keras layer would be saved with all its training; the graph needs the variables.
         self._head = lambda content_USTD, inputs: model.head(content_USTD, inputs)
-        self._head_variables = list(model.head.variables)
+        self._head_variables = tf_variables(model.head)
         self._encoder = InferenceEncoder(model.encoder, lengths[-1], storage, model.with_memory)
         self._with_memory = model.with_memory
         self._pooled_segments = model.config.task.pooled_segments

@@ -137,14 +137,16 @@ class CheckedFit(GuardedLayer, keras.Model):
 
 
 def _arrays(x: Any) -> Any:
-    """Arrays for lists of texts or numbers, which Keras does not take beside arrays."""
+    """Arrays for lists of texts or numbers and columns of pandas, tensors for arrays of texts.
+
+    Keras does not take lists beside arrays, and Keras 3 no texts of NumPy.
+    """
     if isinstance(x, dict):
         return {name: _arrays(value) for name, value in x.items()}
     if isinstance(x, tuple):
         return tuple(map(_arrays, x))
     is_column = isinstance(x, list) and x and isinstance(x[0], str | int | float)
-    x = np.asarray(x) if is_column else x
-    # Keras 3 takes no texts of NumPy.
+    x = np.asarray(x) if is_column or hasattr(x, "to_numpy") else x
     return tf.constant(x) if isinstance(x, np.ndarray) and x.dtype.kind in "USO" else x
 
 

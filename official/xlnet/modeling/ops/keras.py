@@ -47,6 +47,10 @@ if TYPE_CHECKING or not IS_KERAS_3:
     def sum_before_clipping(optimizer: Any) -> None:
         """Does nothing: optimizers of tf_keras clip sums over replicas."""
 
+    def tf_variables(layer: Any) -> list[tf.Variable]:
+        """The variables of a layer, as those of TensorFlow."""
+        return list(layer.variables)
+
     class Metric:
         """Nothing: metrics of tf_keras are part of checkpoints, and add up over replicas."""
 else:
@@ -63,6 +67,7 @@ else:
         apply_sums,
         scaled_loss,
         sum_before_clipping,
+        tf_variables,
         unscaled_gradients,
     )
 

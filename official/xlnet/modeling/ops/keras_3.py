@@ -131,6 +131,14 @@ def unscaled_gradients(optimizer: Any, gradients: list) -> list:
     return [None if x is None else tf.convert_to_tensor(x) / scale for x in gradients]
 
 
+def tf_variables(layer: Any) -> list[tf.Variable]:
+    """The variables of a layer, as those of TensorFlow.
+
+    A SavedModel restores those of Keras 3, and its functions use these.
+    """
+    return [variable.value for variable in layer.variables]
+
+
 class AdamW(keras.optimizers.AdamW):
     """AdamW that clips the sums over all replicas, and keeps its rate in checkpoints."""
 
