@@ -317,6 +317,7 @@ EFFECTS = [
         _TASK,
         "",
         """
+        task.label_unit=letter task.name=token_classification
         task.num_choices=5 task.name=multiple_choice
         task.query_length=2 task.name=question_answering
         task.num_candidates=3 task.name=ranking

@@ -84,6 +84,8 @@ def examples_of(name, number, seed=0):
             for n, text in enumerate(texts)
             if text.split()
         ]
+    if name == "letters":
+        return [TaggedExample(str(n), tuple(x), separator="") for n, x in enumerate(texts)]
     if name == "ranking":
         return [
             RankingExample(str(n), "q", sentence(rng, 1, 9), text) for n, text in enumerate(texts)

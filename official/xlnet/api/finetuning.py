@@ -74,11 +74,11 @@ def finetune(
     r"""Fine-tunes a model on a task.
 
     The task is a task type (classification, multi_label, regression, multiple_choice,
-    question_answering, question_answering_simple, token_classification, ranking, multitask) or a
-    supported data set (GLUE: cola, sst2, mrpc, stsb, qqp, mnli, qnli, rte, wnli; imdb, yelp2,
-    yelp5, ag_news, dbpedia, amazon2, amazon5; squad, race, swag, conll2003, qnli_ranking,
-    wnli_ranking). A table needs a column of labels; all other columns except ids are texts unless
-    the setting task.text_columns selects some.
+    question_answering, question_answering_simple, token_classification, token_regression, ranking,
+    multitask) or a supported data set (GLUE: cola, sst2, mrpc, stsb, qqp, mnli, qnli, rte, wnli;
+    imdb, yelp2, yelp5, ag_news, dbpedia, amazon2, amazon5; squad, race, swag, conll2003,
+    qnli_ranking, wnli_ranking). A table needs a column of labels; all other columns except ids are
+    texts unless the setting task.text_columns selects some.
 
     Running the same command again resumes an interrupted run. Learning rate, batch size and length
     of the run follow from the size of the model and the number of examples where neither config

@@ -24,7 +24,7 @@ class Unit:
     """The input of one prediction.
 
     Attributes:
-      sequences: S dictionaries of per-token arrays [T]: `token_ids`, `segment_ids` and any
+      sequences: S dictionaries of per-token arrays [T, …]: `token_ids`, `segment_ids` and any
         others; {} or empty arrays for a sequence that is all padding.
       labels: arrays without a token axis.
       weight: weight of the unit in the loss.
@@ -52,7 +52,7 @@ def collate(units: Sequence[Unit], length: int, num_units: int) -> Arrays:
         last unit with weight 0.
 
     Returns:
-      Per-token arrays [U, S, T], among them `is_padding` bool; labels [U, …]; and `weight`
+      Per-token arrays [U, S, T, …], among them `is_padding` bool; labels [U, …]; and `weight`
       float32 [U].
 
     Example:
@@ -63,7 +63,8 @@ def collate(units: Sequence[Unit], length: int, num_units: int) -> Arrays:
     first = next(s for s in units[0].sequences if s)
     shape = num_units, len(units[0].sequences), length
     batch = {
-        name: np.full(shape, PADDING.get(name, 0), values.dtype) for name, values in first.items()
+        name: np.full((*shape, *values.shape[1:]), PADDING.get(name, 0), values.dtype)
+        for name, values in first.items()
     }
     batch["is_padding"] = np.ones(shape, bool)
     for u in range(num_units):

@@ -134,6 +134,7 @@ def _text(example: Example) -> str:
 
 
 def classes_of(example: Example) -> tuple[str, ...]:
-    """The names of the classes of an example; of tags, as often as they occur."""
+    """The names of the classes of an example; of tags, as often as they occur; not numbers."""
     label = getattr(example, "label", None) or getattr(example, "tags", None)
-    return (label,) if isinstance(label, str) else label if isinstance(label, tuple) else ()
+    names = label if isinstance(label, tuple) else (label,)
+    return tuple(name for name in names if isinstance(name, str))

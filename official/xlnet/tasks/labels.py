@@ -146,6 +146,13 @@ def target_of(labels: Sequence[float], where: str) -> tuple[float, float]:
     return mean, scale
 
 
+def complete_target(config: XLNetConfig, labels: Sequence[float]) -> None:
+    """Sets `task.target_means` and `task.target_scales`, unless set; see `target_of`."""
+    mean, scale = target_of(labels, "training data")
+    if not config.task.target_means:
+        config.task.target_means, config.task.target_scales = (mean,), (scale,)
+
+
 def label_index(labels: Sequence[str], label, where: str) -> int:
     """Returns the index of a label.
 

@@ -18,14 +18,15 @@ class LabelConfig(TaskConfig):
     Attributes:
       label_smoothing: probability mass of the target distribution that is spread over all classes
         in the loss of `classification` and `multitask`.
-      target_means: for `regression`, the mean of the training labels; for `multitask`, the mean of
-        each data set (0 where it has classes); empty: computed from the training data. The head
-        computes `target_scale` · z + `target_mean`, and its loss is computed on z.
+      target_means: for `regression` and `token_regression`, the mean of the training labels; for
+        `multitask`, the mean of each data set (0 where it has classes); empty: computed from the
+        training data. The head computes `target_scale` · z + `target_mean`, and its loss is
+        computed on z.
       target_scales: their standard deviations; `[1]`, with `target_means: [0]`, trains on the
         labels as they are.
     """
 
-    unread_with = {"label_smoothing": ("name", ("regression", "multi_label"))}
+    unread_with = {"label_smoothing": ("name", ("regression", "multi_label", "token_regression"))}
     from_data = ("text_columns", "target_means", "target_scales")
     of_head = (*TaskConfig.of_head, "target_means", "target_scales")
 

@@ -29,6 +29,7 @@ Prediction = dict[str, Any]
 UNUSABLE = ("skipped_empty", "answers_in_no_window")
 # Metrics for which lower is better.
 ERRORS = ("loss", "mean_squared_error", "root_mean_squared_error", "mean_absolute_error")
+NUMBER_METRICS = ("pearson", "spearman", "r2", *ERRORS[1:])  # Of predicted numbers.
 _READ_AT_ONCE = 1024  # Examples whose texts become tensors together.
 
 

@@ -120,7 +120,7 @@ def test_labels_that_are_missing(kind, label):
         ("classification", {"train": iter([])}, TypeError, "of splits .train.; pass one"),
         ("classification", [{"text": "a"}], DataError, "expected a column 'label', got text"),
         ("classification", [(math.nan, "x")], DataError, "row 1: expected text in 'text', got"),
-        ("token_classification", [("ab", "OO")], DataError, "row 1: expected a list in 'words'"),
+        ("token_classification", [(3, "OO")], DataError, "row 1: expected a list in 'words'"),
         ("token_classification", [(["a"], "O")], DataError, "row 1: expected a list of tags in"),
         ("token_classification", [(["a"], ["O"] * 2)], DataError, "a tag for each of 1 words"),
         *(

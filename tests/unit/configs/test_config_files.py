@@ -116,7 +116,8 @@ ANSWERS = {"question_answering", "question_answering_simple"}
 KEYS_OF_TASKS = {
     "answer_steps": (TEXTS | {"multitask"}, 5, 3),
     "class_weights": (TEXTS, "none", "balanced"),
-    "label_smoothing": (TEXTS | {"multitask"}, 0.0, 0.1),
+    "label_smoothing": (TEXTS | {"multitask", "token_regression"}, 0.0, 0.1),
+    "label_unit": ({"token_classification", "token_regression"}, "word", "letter"),
     "lm_weight": (set(TASKS.names()), 0.0, 0.5),
     "null_threshold": (ANSWERS, 0.0, -2.5),
     "num_choices": ({"multiple_choice"}, 4, 7),

@@ -54,7 +54,7 @@ def graph_tokenizer():
 def served(name, settings=(), num_texts=1, number=19, weights="float32"):
     """(service, outputs for texts, examples, predictions of Keras) of a kind of task."""
     model, task = random_task(name, **dict(settings))
-    examples = examples_of(name, number)
+    examples = examples_of("letters" if "label_unit" in dict(settings) else name, number)
     inputs = inputs_of(examples)
     columns = ("text",)
     if num_texts > 1:
@@ -74,6 +74,7 @@ def served(name, settings=(), num_texts=1, number=19, weights="float32"):
 WINDOWS = {"long_texts": "windows", "max_windows": 3, "window_stride": 7}
 MEMORY = {"long_texts": "memory", "max_windows": 3, "truncation_side": "left"}
 RANKING = {"query_length": 7}
+LETTERS, TARGET = {"label_unit": "letter"}, {"target_means": (3.0,), "target_scales": (2.0,)}
 LEFT = (("truncation_side", "left"),)
 
 
@@ -84,6 +85,8 @@ LEFT = (("truncation_side", "left"),)
         ("multiple_choice", {"truncation_side": "left"}, 1),
         ("ranking", {"scoring": "summary", "truncation_side": "left", **RANKING}, 1),
         ("token_classification", {}, 1),
+        ("token_classification", LETTERS, 1),
+        pytest.param("token_regression", {**LETTERS, **TARGET}, 1, marks=slow),
         pytest.param("classification", {**WINDOWS, "truncation_side": "left"}, 1, marks=slow),
         pytest.param("classification", MEMORY, 1, marks=slow),
         # From four texts on, the segment of padding lies between theirs and that of CLS.

@@ -22,14 +22,20 @@ from official.xlnet.tasks.labels import (
     check_hidden,
     combined,
     complete_labels,
+    complete_target,
     label_index,
     mean_score,
     rounded,
     softmax,
-    target_of,
 )
-from official.xlnet.tasks.reports import calibration_error, class_details, draw_confusion
-from official.xlnet.tasks.task import ERRORS, Prediction, one_hot, register_task
+from official.xlnet.tasks.reports import (
+    calibration_error,
+    class_details,
+    draw_confusion,
+    draw_numbers,
+    number_metrics,
+)
+from official.xlnet.tasks.task import NUMBER_METRICS, Prediction, one_hot, register_task
 from official.xlnet.tasks.text_task import TextTask
 
 _SEQUENCE = "XLNetForSequenceClassification"  # HF's class.
@@ -236,7 +242,7 @@ class Regression(TextTask):
     """Regression: predicts one number, evaluated by correlation."""
 
     metric = "pearson"
-    metrics = ("pearson", "spearman", "r2", *ERRORS[1:])
+    metrics = NUMBER_METRICS
     typical = tuple(
         TextExample(f"{what} {word}", (f"{what} is {word} .",), float(number))
         for what in ("The food", "The room", "The staff")
@@ -245,9 +251,7 @@ class Regression(TextTask):
 
     @classmethod
     def complete(cls, config, examples):
-        target = target_of([example.label for example in examples], "training data")
-        if not config.task.target_means:
-            config.task.target_means, config.task.target_scales = (target[0],), (target[1],)
+        complete_target(config, [example.label for example in examples])
 
     def label(self, example):
         return np.float32(example.label)
@@ -259,30 +263,14 @@ class Regression(TextTask):
         return mean_score(predictions)
 
     def evaluate(self, examples, predictions):
-        from scipy import stats
-
-        true = np.array([float(example.label) for example in examples])
-        predicted = np.array([prediction["score"] for prediction in predictions])
-        varied = np.ptp(true) > 0 and np.ptp(predicted) > 0
-        squared_error, variance = float(np.mean(np.square(true - predicted))), float(np.var(true))
-        return {
-            "pearson": float(stats.pearsonr(true, predicted)[0]) if varied else None,
-            "spearman": float(stats.spearmanr(true, predicted)[0]) if varied else None,
-            "r2": 1 - squared_error / variance if variance else None,
-            "mean_squared_error": squared_error,
-            "root_mean_squared_error": float(np.sqrt(squared_error)),
-            "mean_absolute_error": float(np.mean(np.abs(true - predicted))),
-        }
+        return number_metrics(*self._numbers(examples, predictions))
 
     def draw(self, axes, examples, predictions):
         """Plots predictions against labels."""
-        axes.scatter(
-            [float(example.label) for example in examples],
-            [prediction["score"] for prediction in predictions],
-            s=8,
-            alpha=0.5,
-        )
-        axes.set(xlabel="label", ylabel="prediction", title="Predictions")
+        draw_numbers(axes, *self._numbers(examples, predictions))
+
+    def _numbers(self, examples, predictions):
+        return [float(example.label) for example in examples], [p["score"] for p in predictions]
 
 
 def _over(number: int, labels: Sequence[str]) -> dict[str, str]:

@@ -1,17 +1,21 @@
-"""Reader of token classification data: CoNLL format, tables, and plain sentences to predict.
+"""Reader of words or letters with labels: CoNLL format, tables, plain sentences to predict.
 
 In CoNLL format every line is a word with its columns, separated by tabs or else by spaces, and its
 tag in the last one; sentences are separated by blank lines. `task.text_columns` and
 `task.label_column` choose other columns: by number, from 1, or by the names of CoNLL-U. A table
 (frame, JSON lines, Parquet) has a sentence in each row: a list `words` or `tokens`, and a list
 `tags`, `ner_tags`, `labels` or `task.label_column`.
+
+A string in place of the list of words is a sequence whose letters have the labels, in a list or in
+a string of equal length; TSV and CSV have such rows, too.
 """
 
 from __future__ import annotations
 
 import itertools
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from typing import Any
 
 from data_prep.tasks.columns import only, with_examples
 from data_prep.tasks.rows import (
@@ -24,7 +28,10 @@ from data_prep.tasks.rows import (
     texts,
     usable,
 )
+from data_prep.tasks.rows import number as number_of
+from data_prep.tasks.rows import text as text_of
 from data_prep.tasks.table import is_table, read_rows
+from data_prep.tasks.table_files import TABLE_FORMATS
 from official.xlnet.configs.task import TaskConfig
 from official.xlnet.data.reading import Reading, register_reader
 from official.xlnet.errors import DataError, require_data
@@ -41,6 +48,7 @@ _TAG = re.compile(r"O|[BIESLU]-\S+")  # Of the schemes BIO, BIOES and BILOU.
 _FEW_LINES = 2  # So many sentences may have the same number of words by chance.
 
 
+@register_reader("token_regression")
 @register_reader("token_classification")
 def read_conll(reading: Reading) -> Iterator[TaggedExample]:
     """Reads sentences.
@@ -58,13 +66,16 @@ def read_conll(reading: Reading) -> Iterator[TaggedExample]:
       DataError: the file is not UTF-8, or is JSON or CSV, a line has another number of columns than
         the first or no tag, or it cannot be told whether a file to predict has columns.
     """
-    if is_table(reading):
-        yield from usable(
-            reading, read_rows(reading), lambda row, number: _tagged(reading, row, number)
-        )
+    text: list[str] = []
+    if not is_table(reading):
+        with open_text(reading.path) as file:
+            text = file.read().split("\n")
+    if not text or _has_sequences(reading, text[0]):
+        is_plain = text and not reading.with_labels and ending(reading.path) not in TABLE_FORMATS
+        lines = ({"sequence": line} for line in text if line)
+        rows = lines if is_plain else read_rows(reading)
+        yield from usable(reading, rows, lambda row, number: _tagged(reading, row, number))
         return
-    with open_text(reading.path) as file:
-        text = file.read().split("\n")
     require_data(
         not text[0].lstrip().startswith(('{"', "[{", '["')),
         reading.path,
@@ -98,9 +109,25 @@ def read_conll(reading: Reading) -> Iterator[TaggedExample]:
             )
     columns = [[[fields[n] for _, fields in each] for each in sentences] for n in range(width)]
     word, tag = _chosen(reading, columns, is_numbered) if width > 1 else (0, 0)
-    for number in range(len(sentences)):
-        tags = _named_tags(reading, columns[tag][number]) if reading.with_labels else None
-        yield TaggedExample(str(number), tuple(columns[word][number]), tags)
+    both = zip(columns[word], columns[tag], strict=True) if sentences else ()
+    rows = ({"words": words, "tags": tags} for words, tags in both)
+
+    def tagged(row: Row, number: int) -> TaggedExample:
+        tags = _values(reading, row["tags"], "tags") if reading.with_labels else None
+        return TaggedExample(str(number - 1), tuple(row["words"]), tags)
+
+    yield from usable(reading, rows, tagged)
+
+
+def _has_sequences(reading: Reading, header: str) -> bool:
+    """Whether a file has rows of sequences, as the settings or the names in its header say."""
+    names = {*re.split('[,;|\t"]', header.strip())} if reading.with_labels else set()
+    settings, is_delimited = reading.settings, ending(reading.path) in (".csv", ".tsv")
+    is_named = {"sequence", *settings.text_columns} & names and {
+        *_TAGS,
+        settings.label_column,
+    } & names
+    return settings.label_unit == "letter" or (is_delimited and bool(is_named))
 
 
 def _chosen(reading: Reading, columns: list[list[list[str]]], is_numbered: bool) -> tuple[int, int]:
@@ -141,7 +168,7 @@ def _chosen(reading: Reading, columns: list[list[list[str]]], is_numbered: bool)
 def _tagged(reading: Reading, row: Row, number: int) -> TaggedExample:
     """The example of a row of a table."""
     row, settings = renamed(reading, row, ["words"], "tags"), reading.settings
-    known = {"text_columns": ("words", "tokens"), "label_column": _TAGS}
+    known = {"text_columns": ("words", "tokens", "sequence"), "label_column": _TAGS}
     if settings.text_columns:
         known["text_columns"] = ("words",)
     if settings.label_column != TaskConfig.label_column or not reading.with_labels:
@@ -150,23 +177,35 @@ def _tagged(reading: Reading, row: Row, number: int) -> TaggedExample:
         only(reading, [name for name in names if name in row] or names[:1], row, key)
         for key, names in known.items()
     )
+    if number == 1 and reading.with_labels and isinstance(row.get(word_column), str):
+        settings.label_unit = "letter"
+    has_letters = settings.label_unit == "letter"
+    unit = "letter" if has_letters else "word"
     if number == 1:
         tags_from = f", tags from {tag_column}" if reading.with_labels else ""
-        reading.say(f"words are read from {word_column}{tags_from}")
-    words, tags = tuple(texts(row, word_column)), None
+        reading.say(f"{unit}s are read from {word_column}{tags_from}")
+    words = tuple(text_of(row, word_column) if has_letters else texts(row, word_column))
+    if has_letters and any(map(str.isspace, words)):
+        got = shown(row[word_column])
+        raise WrongRowError(f"expected letters without spaces in {word_column!r}, got {got}")
+    found, tags = row.get(tag_column), None
     if reading.with_labels:
-        if not isinstance(row.get(tag_column), list):
+        if not isinstance(found, (list, str) if has_letters else list):
+            raise WrongRowError(f"expected a list of tags in {tag_column!r}, got {shown(found)}")
+        if len(found) != len(words):
             raise WrongRowError(
-                f"expected a list of tags in {tag_column!r}, got {shown(row.get(tag_column))}"
+                f"expected a tag for each of {len(words)} {unit}s, got {len(found)}"
             )
-        tags = _named_tags(reading, [class_name(tag, tag_column) for tag in row[tag_column]])
-        if len(tags) != len(words):
-            raise WrongRowError(f"expected a tag for each of {len(words)} words, got {len(tags)}")
-    return TaggedExample(row_id(row, "id", number), words, tags, group_of(row, settings))
+        tags = _values(reading, found, tag_column)
+    separator = "" if has_letters else " "
+    return TaggedExample(row_id(row, "id", number), words, tags, group_of(row, settings), separator)
 
 
-def _named_tags(reading: Reading, tags: list[str]) -> tuple[str, ...]:
-    """Tags by name; with `task.label_type=int`, numbers are places in `task.labels`."""
+def _values(reading: Reading, values: Iterable[Any], column: str) -> tuple[str | float, ...]:
+    """Numbers; or tags by name, where with `task.label_type=int` integers are their places."""
+    if reading.settings.name == "token_regression":
+        return tuple(number_of({column: value}, column) for value in values)
+    tags = [class_name(value, column) for value in values]
     labels, is_numbers = reading.settings.labels, bool(tags) and all(map(str.isdecimal, tags))
     if not (labels and is_numbers) or {*tags} <= {*labels}:
         return tuple(tags)

@@ -1,23 +1,42 @@
-"""Token classification (named entity recognition): BIO tags on the first token of each word."""
+"""Classes and numbers of words, on the first token of each, or of letters, on their tokens."""
 
 from __future__ import annotations
 
 import itertools
+import math
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 import numpy as np
 
 from official.xlnet.checkpoints.convert.head_format import HeadFormat, dense
 from official.xlnet.configs.registry import FORMATS
 from official.xlnet.errors import DataError, require_data
+from official.xlnet.files.schema import shown
 from official.xlnet.tasks.batching import Unit
-from official.xlnet.tasks.labels import complete_labels, label_index, meaning, rounded, softmax
-from official.xlnet.tasks.reports import draw_confusion
-from official.xlnet.tasks.task import Task, register_task
-from official.xlnet.tasks.token_classification import TaggedExample
-from official.xlnet.tasks.token_classification.windows import MARKS, windows_of
-from official.xlnet.tokenization.graph.ragged import rows_of
+from official.xlnet.tasks.labels import (
+    complete_labels,
+    complete_target,
+    label_index,
+    meaning,
+    rounded,
+    softmax,
+)
+from official.xlnet.tasks.reports import (
+    class_details,
+    draw_confusion,
+    draw_numbers,
+    number_metrics,
+)
+from official.xlnet.tasks.task import NUMBER_METRICS, Task, register_task
+from official.xlnet.tasks.token_classification import TagConfig, TaggedExample
+from official.xlnet.tasks.token_classification.windows import (
+    MARKS,
+    WordWindows,
+    letter_windows,
+    windows_of,
+)
+from official.xlnet.tokenization.graph.ragged import ragged, rows_of
 
 _OUTSIDE = "O"
 _SCHEME = re.compile(r"([BIESLUM])(?:[-_](.*))?", re.DOTALL)
@@ -28,13 +47,13 @@ _NO_TAG = -1  # Label of tokens that the loss ignores.
 
 @register_task("token_classification")
 class TokenClassification(Task):
-    """Tagging of words, such as named entity recognition.
+    """Tagging of words, such as named entity recognition, or of the letters of a sequence.
 
-    A sentence of more than `max_length` tokens is split into several units, between words.
+    A sentence of more than `max_length` tokens is split into several units, between words; a
+    sequence, between tokens.
     """
 
-    metric = "f1"
-    metrics = ("precision", "recall", "f1", "word_accuracy")
+    metrics = ("precision", "recall", "f1", "word_accuracy", "accuracy", "matthews")
     typical = tuple(
         TaggedExample(
             f"{who} {place}",
@@ -45,12 +64,22 @@ class TokenClassification(Task):
         for place in ("Paris", "Rome", "Ghana")
     )
 
+    @property
+    def metric(self):
+        return "matthews" if self._has_letters else "f1"
+
+    @property
+    def _has_letters(self) -> bool:
+        return self.config.task.settings(TagConfig).label_unit == "letter"
+
     @classmethod
     def complete(cls, config, examples):
         tags = (tag for example in examples for tag in example.tags or ())
         labels = complete_labels(config, tags)
         require_data(
-            bool(config.task.labels) or not all(map(str.isdecimal, labels)),
+            bool(config.task.labels)
+            or config.task.settings(TagConfig).label_unit == "letter"
+            or not all(map(str.isdecimal, labels)),
             "training data",
             "names of tags, such as B-PER and O",
             f"the numbers {', '.join(labels[:10])}; list their names in task.labels, that of 0 "
@@ -59,32 +88,56 @@ class TokenClassification(Task):
         config.task.labels = labels
 
     def read(self, examples):
-        length, labels = self.config.task.max_length, self.labels
+        length = self.config.task.max_length
         require_data(length >= MARKS + 1, "task.max_length", f"at least {MARKS + 1}", length)
-        words = [word for example in examples for word in example.words]
-        tags = [
-            _NO_TAG if example.tags is None else label_index(labels, example.tags[n], example.id)
-            for example in examples
-            for n in range(len(example.words))
-        ]
+        values = [self.values(example) for example in examples if example.tags is not None]
         words_B = np.array([len(example.words) for example in examples], np.int64)
-        windows = windows_of(self.tokens(words), words_B, length)
-        numbers, size_U = windows.number_B.numpy(), windows.size_U.numpy()
-        self.counts["split"] += int(np.count_nonzero(numbers > 1))
+        windows = self._windows(examples, words_B, length)
+        number_B, size_U = windows.number_B.numpy(), windows.size_U.numpy()
+        self.counts["split"] += int(np.count_nonzero(number_B > 1))
         words_U = np.bincount(windows.window_N, minlength=len(size_U))
         ends = np.cumsum(words_U)
         sequences = rows_of(windows.features)
         units: list[list[Unit]] = [[] for _ in examples]
-        place_N, tag_N = windows.place_N.numpy(), np.array(tags, np.int32)
-        for u, n in enumerate(np.repeat(np.arange(len(examples)), numbers)):
-            own = slice(ends[u] - words_U[u], ends[u])
+        place_N = windows.place_N.numpy()
+        value_N = iter(itertools.chain(*values))
+        for u, n in enumerate(np.repeat(np.arange(len(examples)), number_B)):
+            places = place_N[ends[u] - words_U[u] : ends[u]]
+            size = size_U[u] + MARKS
             if examples[n].tags is not None:
-                sequences[u]["tags"] = np.full(size_U[u] + MARKS, _NO_TAG, np.int32)
-                sequences[u]["tags"][place_N[own]] = tag_N[own]
+                in_window = np.array([*itertools.islice(value_N, len(places))])
+                sequences[u] |= self.targets(in_window, places, size)
             # Counted from the right end of the input.
-            places = {"first": place_N[own] - size_U[u] - MARKS}
-            units[n].append(Unit([sequences[u]], {}, places=places))
+            units[n].append(Unit([sequences[u]], {}, places={"first": places - size}))
         return units
+
+    def _windows(self, examples: Sequence[TaggedExample], words_B, length: int) -> WordWindows:
+        if not self._has_letters:
+            words = [word for example in examples for word in example.words]
+            return windows_of(self.tokens(words), words_B, length)
+        encoded = [self.tokenizer.encode_with_offsets("".join(x.words)) for x in examples]
+        starts = ragged([[start for start, _ in spans] for _, spans in encoded])
+        return letter_windows(ragged([ids for ids, _ in encoded]), starts, words_B, length)
+
+    def values(self, example: TaggedExample) -> list[float]:
+        """Returns the labels of an example as numbers: indices of classes."""
+        return [label_index(self.labels, tag, example.id) for tag in example.tags or ()]
+
+    def targets(self, values: np.ndarray, places: np.ndarray, size: int) -> dict[str, np.ndarray]:
+        """Returns what the loss of a window needs, by name.
+
+        Args:
+          values: labels of its words as numbers.
+          places: the token of each word. Only letters can share one.
+          size: number of tokens, T.
+        """
+        if self._has_letters:
+            counts = np.zeros((size, len(self.labels)), np.float32)
+            np.add.at(counts, (places, values.astype(int)), 1)
+            return {"tag_counts": counts}
+        tags = np.full(size, _NO_TAG, np.int32)
+        tags[places] = values
+        return {"tags": tags}
 
     def predict(self, example, outputs):
         logits = np.concatenate([output["logits"][output["first"]] for output in outputs])
@@ -98,9 +151,19 @@ class TokenClassification(Task):
         }
 
     def evaluate(self, examples, predictions):
-        """Computes entity-level precision, recall and F1 (seqeval), and word accuracy."""
-        from seqeval import metrics
+        """Computes entity-level precision, recall and F1 (seqeval), and word accuracy.
 
+        Of letters, computes accuracy and Matthews correlation (scikit-learn).
+        """
+        from seqeval import metrics
+        from sklearn.metrics import accuracy_score, matthews_corrcoef
+
+        if self._has_letters:
+            letters = [[*itertools.chain(*x)] for x in self._tags(examples, predictions)[0]]
+            return {
+                "accuracy": float(accuracy_score(*letters)),
+                "matthews": float(matthews_corrcoef(*letters)),
+            }
         if not any(tag != _OUTSIDE for example in examples for tag in example.tags):
             raise DataError("expected entities in the evaluation data, got none")
         words, (true, predicted) = self._tags(examples, predictions)
@@ -114,7 +177,10 @@ class TokenClassification(Task):
     def details(self, examples, predictions):
         from seqeval import metrics
 
-        _, (true, predicted) = self._tags(examples, predictions)
+        tags, (true, predicted) = self._tags(examples, predictions)
+        if self._has_letters:
+            letters = ([*itertools.chain(*x)] for x in tags)
+            return {"classes": class_details(self.labels, *letters)}
         found = metrics.classification_report(true, predicted, output_dict=True, zero_division=0)
         kinds = {kind: values for kind, values in found.items() if not kind.endswith(" avg")}
         return {
@@ -146,6 +212,53 @@ class TokenClassification(Task):
         (true, predicted), _ = self._tags(examples, predictions)
         every = (list(itertools.chain(*tags)) for tags in (true, predicted))
         draw_confusion(axes, list(self.labels), *every)
+
+
+@register_task("token_regression")
+class TokenRegression(TokenClassification):
+    """Numbers of words, such as reading times, or of the letters of a sequence."""
+
+    metric = "pearson"
+    metrics = NUMBER_METRICS
+    typical = tuple(
+        TaggedExample(f"{who} {what}", (who, "said", what), (float(who == "Ann"), 0.0, amount))
+        for who in ("Ann", "Bob", "They")
+        for amount, what in ((-1.0, "no"), (2.0, "yes"), (1.0, "maybe"))
+    )
+
+    @classmethod
+    def complete(cls, config, examples):
+        complete_target(config, [number for example in examples for number in example.tags or ()])
+
+    def values(self, example):
+        numbers = [x for x in example.tags or () if isinstance(x, float | int) and math.isfinite(x)]
+        is_right = len(numbers) == len(example.words)
+        require_data(is_right, example.id, "a number for each word or letter", shown(example.tags))
+        return numbers
+
+    def targets(self, values, places, size):
+        number = np.bincount(places, minlength=size)
+        mean = np.bincount(places, values, size) / np.maximum(number, 1)
+        squares = np.bincount(places, np.square(values - mean[places]), size)
+        return {"numbers": np.stack([number, mean, squares], axis=1).astype(np.float32)}
+
+    def predict(self, example, outputs):
+        scores = np.concatenate([output["logits"][output["first"], 0] for output in outputs])
+        return {"id": example.id, "words": list(example.words), "scores": scores.tolist()}
+
+    def evaluate(self, examples, predictions):
+        return number_metrics(*self._numbers(examples, predictions))
+
+    def details(self, examples, predictions):
+        return {}
+
+    def draw(self, axes, examples, predictions):
+        """Plots predictions against labels."""
+        draw_numbers(axes, *self._numbers(examples, predictions))
+
+    def _numbers(self, examples, predictions):
+        values = [self.values(example) for example in examples], [p["scores"] for p in predictions]
+        return tuple([*itertools.chain(*rows)] for rows in values)
 
 
 def entity_tags(tags: Iterable[str], only_letters: bool = False) -> list[str]:

@@ -1,4 +1,4 @@
-"""Words to windows: sequences of whole words that are filled from left to right."""
+"""Words or letters to windows: sequences of whole words that are filled from left to right."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from official.xlnet.tokenization.graph.ragged import ranges
 from official.xlnet.tokenization.special_tokens import UNK_ID
 
 MARKS = 2  # Number of special tokens of a window: SEP and CLS.
+_TEXT = 1 << 32  # Distance of the places of texts, to search all of them at once.
 
 
 @dataclasses.dataclass
@@ -62,6 +63,43 @@ def windows_of(
     place_N -= tf.gather(tf.cumsum(size_U, exclusive=True), window_N)
     ids = tf.RaggedTensor.from_row_lengths(pieces.values, size_U, validate=False)
     return WordWindows(pack([ids], length), window_N, place_N, size_U, number_B)
+
+
+def letter_windows(
+    ids: tf.RaggedTensor,
+    starts: tf.RaggedTensor,
+    letters_B: tf.Tensor,
+    length: int,
+    checked: Callable[[tf.Tensor], tf.Tensor] = tf.identity,
+) -> WordWindows:
+    """Packs texts that are tokenized as a whole; the N words of the result are their letters.
+
+    The token of a letter is the last one that starts at or before it. Letters of one token have
+    the same place.
+
+    Args:
+      ids: token ids of each text, ragged int32 [B, (number of tokens)].
+      starts: the character at which each token starts.
+      letters_B: number of letters of each text, int64 [B].
+      length: maximum number of tokens of a window, SEP and CLS included.
+      checked: checks the number of windows of each text, int32 [B], and returns it.
+    """
+    is_empty_B = tf.cast(ids.row_lengths() == 0, tf.int64)
+    ids, starts = (
+        tf.concat([x, x.from_row_lengths(tf.fill([tf.reduce_sum(is_empty_B)], y), is_empty_B)], 1)
+        for x, y in ((ids, UNK_ID), (starts, 0))
+    )
+    windows = windows_of(ids.from_tensor(ids.values[:, None]), ids.row_lengths(), length, checked)
+    text_L, place_L = ranges(tf.cast(letters_B, tf.int32))
+    places = tf.cast(ids.value_rowids(), tf.int64) * _TEXT + tf.cast(starts.values, tf.int64)
+    wanted = tf.cast(text_L, tf.int64) * _TEXT + tf.cast(place_L, tf.int64)
+    token_L = tf.searchsorted(places, wanted, side="right", out_type=tf.int64) - 1
+    token_L = tf.maximum(token_L, tf.gather(ids.row_starts(), text_L))
+    return dataclasses.replace(
+        windows,
+        window_N=tf.gather(windows.window_N, token_L),
+        place_N=tf.gather(windows.place_N, token_L),
+    )
 
 
 def _whole(pieces: tf.RaggedTensor, room: int) -> tf.RaggedTensor:
