@@ -101,6 +101,8 @@ def score_file(
     texts = _placed(rows, context, given)
     targets = [spans for _, spans in texts]
     scorer = Scorer(scored_model, tokenizer)
+    if consistency:
+        scorer.require_one_window([row["text"] for row in rows], "consistency")
     with elapsed_time(lambda: f"{len(texts)} texts, {scorer.num_windows} windows"):
         scores = scorer.score(
             [whole for whole, _ in texts],

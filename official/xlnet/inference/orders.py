@@ -138,7 +138,7 @@ class Consistency(NamedTuple):
 
 
 def consistency(
-    scorer: Callable[..., Sequence[Any]],
+    scorer: Any,
     texts: Sequence[str],
     num_orders: int = 8,
     seed: int = 0,
@@ -160,6 +160,7 @@ def consistency(
       0.61
     """
     require(num_orders >= 2, "num_orders", "at least 2 orders to compare", num_orders)
+    scorer.require_one_window(texts, "consistency")
     scores = scorer(texts, "random", num_orders, seed)
     middles = [
         score.offsets[len(score.offsets) // 2][0] if len(score.offsets) > 1 else 0

@@ -305,6 +305,19 @@ class Scorer(PickledByPath):
 
     score = __call__
 
+    def require_one_window(self, texts: Sequence[str], purpose: str) -> None:
+        """Raises `DataError` if a text is longer than a window.
+
+        Args:
+          texts: the texts.
+          purpose: of one window, for the error.
+        """
+        for text in texts:
+            num_tokens = len(self._tokenizer.encode(text))
+            is_one = len(list(windows_of(self._config, num_tokens))) <= 1
+            expected = f"a text of one window for {purpose}"
+            require_data(is_one, f"{text:.60}", expected, f"{num_tokens} tokens")
+
     def _require_windows_of(self, parts: TextParts) -> None:
         """Raises `DataError` unless the windows can give what is given before the targets."""
         is_causal = self._network.is_causal

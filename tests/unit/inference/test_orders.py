@@ -142,6 +142,10 @@ def test_what_is_no_order_is_refused(scorers):
         scorer([" ".join(["12"] * 30)], "confidence")
     with pytest.raises(ConfigError, match="num_orders"):
         consistency(scorer, [TEXT], 1)
+    num_windows = scorer.num_windows
+    with pytest.raises(DataError, match="one window for consistency, got 30 tokens"):
+        consistency(scorer, [TEXT, " ".join(["12"] * 30)], 2)
+    assert scorer.num_windows == num_windows  # The error comes before the work.
     causal = Scorer(random_model(kind="causal"), NumberTokenizer(31))
     with pytest.raises(ConfigError, match="permutation"):
         causal([TEXT], [0, 1, 2, 3, 4, 5, 6])
