@@ -11,6 +11,7 @@ Modules are parsed, not imported, except `official.xlnet`, whose names come firs
 from __future__ import annotations
 
 import ast
+import dataclasses
 import pathlib
 import re
 from typing import Any
@@ -21,6 +22,7 @@ from official import xlnet
 from official.xlnet.cli import _GROUPS
 from official.xlnet.commands import COMMON, VERBS
 from official.xlnet.commands.declarations import Parameter
+from official.xlnet.files.schema import Range
 
 ROOT = pathlib.Path(__file__).parents[1]
 PAGE = ROOT / "docs/library.md"
@@ -107,10 +109,7 @@ SECTIONS = {
         "official.xlnet.inference.pairs.pair_metrics",
         "official.xlnet.inference.cloze.Candidate",
     ),
-    "Serving": (
-        "official.xlnet.serving.client.endpoint.Endpoint",
-        "official.xlnet.serving.client.endpoint.Endpoint",
-    ),
+    "Serving": ("official.xlnet.serving.client.endpoint.Endpoint",),
     "Model Garden": (
         "official.xlnet.garden.bert_style_encoder.bert_style_encoder",
         "official.xlnet.garden.pretraining.xlnet_pretraining",
@@ -137,8 +136,8 @@ _COMMANDS_INTRODUCTION = """\
 
 # Commands
 
-The flags of each verb of the command `xlnet`, as `xlnet VERB --help` shows them. Those of all verbs
-are at the end.
+The flags of each verb of the command `xlnet`; those of all verbs are at the end. `xlnet VERB
+--help` also shows the range of each number.
 """
 
 Definition = ast.FunctionDef | ast.ClassDef
@@ -182,27 +181,27 @@ def commands_page() -> str:
     parts = [_COMMANDS_INTRODUCTION]
     for verb in sorted(VERBS, key=lambda verb: words.index(verb.split()[0])):
         declared = VERBS[verb]
-        parts.append(f"## xlnet {verb}\n\n{declared.sections['']}\n\n| flag | |\n|---|---|")
-        parts += [_row(x) for x in declared.parameters.values() if x.name != declared.positional]
+        parts.append(f"## xlnet {verb}\n\n{declared.sections['']}\n")
+        parts += [_line(x) for x in declared.parameters.values() if x.name != declared.positional]
         parts[-1] += "\n"
-    return "\n".join([*parts, "## All verbs\n\n| flag | |\n|---|---|", *map(_row, COMMON)]) + "\n"
+    return "\n".join([*parts, "## All verbs\n", *map(_line, COMMON)]) + "\n"
 
 
-def _row(flag: Parameter) -> str:
-    """Returns the row of a flag."""
-    name, *text = flag.help().split("\n")
-    cells = f"`{name.strip()}`", " ".join(" ".join(text).split())
-    return f"| {' | '.join(cell.replace('|', chr(92) + '|') for cell in cells)} |"
+def _line(flag: Parameter) -> str:
+    """Returns the line of a flag."""
+    rules = tuple(rule for rule in flag.rules if not isinstance(rule, Range))
+    name, *text = dataclasses.replace(flag, rules=rules).help().split("\n")
+    return f"- `{name.strip()}`: {' '.join(' '.join(text).split())}"
 
 
 def page() -> str:
     """Returns the contents of the list."""
     parts = [_INTRODUCTION]
     for title, found in entries().items():
-        parts.append(f"## {title}\n\n| name | |\n|---|---|")
+        parts.append(f"## {title}\n")
         for module, node in found:
             name = node.name if title == "official.xlnet" else f"{module}.{node.name}"
-            parts.append(f"| `{name}` | {first_line(node)} |")
+            parts.append(f"- `{name}`: {first_line(node)}")
         parts[-1] += "\n"
     return "\n".join(parts)
 
@@ -244,9 +243,9 @@ def on_page_markdown(markdown: str, page: Any, config: Any, files: Any) -> str:
 
     def link(row: re.Match) -> str:
         name = row[1].rpartition(".")[2]
-        return f"| [`{name}`][{places.get(row[1], row[1])}] |"
+        return f"- [`{name}`][{places.get(row[1], row[1])}]:"
 
-    return re.sub(r"^\| `([\w.]+)` \|", link, markdown, flags=re.MULTILINE)
+    return re.sub(r"^- `([\w.]+)`:", link, markdown, flags=re.MULTILINE)
 
 
 def parse(module: str) -> ast.Module:
@@ -274,10 +273,9 @@ def find(module: str, name: str) -> tuple[str, Definition]:
 
 
 def first_line(node: Definition) -> str:
-    """Returns the first paragraph of a docstring as a table cell."""
+    """Returns the first paragraph of a docstring as Markdown."""
     text = (ast.get_docstring(node) or "").partition("\n\n")[0]
-    text = re.sub("`[^`]*`|<", lambda m: m[0] if m[0] != "<" else "&lt;", " ".join(text.split()))
-    return text.replace("|", "\\|")
+    return re.sub("`[^`]*`|<", lambda m: m[0] if m[0] != "<" else "&lt;", " ".join(text.split()))
 
 
 if __name__ == "__main__":

@@ -67,10 +67,7 @@ _RIVALS = {
     "bert": "bert_equal_compute",
 }
 _PARTS = ("xlnet_k7", "no_memory", "no_span", "no_bidirectional", "next_sentence")
-_METRICS = {
-    **{"span": "span, left to right", "alone": "span, context alone", "first": "first token"},
-    **{"later": "later tokens", "heldout_loss": "own held-out loss"},
-}
+_METRICS = {"span": "span, left to right", "alone": "span, context alone"}
 FINETUNING = (
     *("learning_rate=1e-3", "task.epochs=2", "task.max_length=64", "checkpoint_steps=1000000"),
 )
@@ -87,7 +84,6 @@ def main() -> None:
         minutes=MINUTES,
         set=SET,
         finetune=flag(None, "TRAIN,DEV: labeled tables to fine-tune on"),
-        table=flag("rows", "tables of the document to write", choices=("rows", "short_windows")),
     )
     deadline = time.monotonic() + 60 * flags.minutes
     prepare_data(flags.text, flags.output, flags.set)
@@ -97,8 +93,7 @@ def main() -> None:
                 run(row, seed, flags.output, flags.set, flags.finetune)
     runs = read_results(flags.output)
     if flags.document:
-        found = tables(runs) if flags.table == "rows" else short_windows(runs)
-        publish(flags.document, flags.table, runs, found)
+        publish(flags.document, "rows", runs, tables(runs))
     print(json.dumps(collections.Counter(run["row"] for run in runs)))
 
 
@@ -218,7 +213,7 @@ def read_results(output: str) -> list[dict[str, Any]]:
 
 def tables(runs: Sequence[dict[str, Any]]) -> dict[str, str]:
     """Formats the rows, and how far "XLNet, K = 6" is ahead of rivals and without its parts."""
-    results = _by_row(runs)
+    results = {row: [run for run in runs if run["row"] == row] for row in ROWS}
     rivals = {
         ROWS[row]: itertools.product((row, equal_compute), ("span", "alone"))
         for row, equal_compute in _RIVALS.items()
@@ -234,16 +229,6 @@ def tables(runs: Sequence[dict[str, Any]]) -> dict[str, str]:
         "parts": _differences(results, ["left to right"], parts),
     }
     return {"rows": _rows(results)} | {name: table for name, table in found.items() if table}
-
-
-def short_windows(runs: Sequence[dict[str, Any]]) -> dict[str, str]:
-    """Formats how far "XLNet, K = 6" is ahead without memory."""
-    lines = {ROWS["no_memory"]: [("no_memory", "heldout_loss")]}
-    return {"short_windows": _differences(_by_row(runs), ["own held-out loss"], lines)}
-
-
-def _by_row(runs: Sequence[dict[str, Any]]) -> Results:
-    return {row: [run for run in runs if run["row"] == row] for row in ROWS}
 
 
 def _rows(results: Results) -> str:

@@ -4,9 +4,8 @@
 
 DIR has SET/{train,dev}.tsv for the data sets below. Every model (`--model` may be repeated, for
 several sizes) is fine-tuned with what `xlnet finetune` chooses by itself, and again with each of
-`--rates`; all other settings are the same. `--trial="KEY=VALUE ..."`, which may be repeated, tries
-other settings on top of the defaults, in a table of its own. Finished runs are not repeated when
-the command is run again.
+`--rates`; all other settings are the same. Finished runs are not repeated when the command is run
+again.
 """
 
 from __future__ import annotations
@@ -20,7 +19,7 @@ import sys
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from benchmarks.harness.command_line import flag, repeated, required
+from benchmarks.harness.command_line import flag, required
 from benchmarks.harness.tables import fill_table, markdown_table
 from benchmarks.learning.common import SET, kept, parse_experiment
 from official import xlnet
@@ -51,16 +50,13 @@ def main() -> None:
         model=required("pre-trained model", action="append"),
         sets=flag(None, "data sets", nargs="*", choices=list(_DATA_SETS)),
         rates=flag(None, "learning rates of the sweep", nargs="*", type=float),
-        trial=repeated("settings to try, by blanks"),
         set=SET,
     )
     results = list(_results(flags))
-    table, trials = untuned_table(results), trials_table(results)
-    print(table, trials, sep="\n", file=sys.stderr)
+    table = untuned_table(results)
+    print(table, file=sys.stderr)
     if flags.document:
         fill_table(flags.document, "untuned", table)
-        if flags.trial:
-            fill_table(flags.document, "trials", trials)
     print(json.dumps({f"{r['model']}/{r['set']}": r["accuracy"] for r in results if r["default"]}))
 
 
@@ -70,12 +66,12 @@ def _results(flags: argparse.Namespace) -> Iterator[Result]:
         f"training.learning_rate={rate}"
         for rate in (_RATES if flags.rates is None else flags.rates)
     )
-    settings = ["", *rates, *flags.trial]
+    settings = ["", *rates]
     for model, name, changes in itertools.product(flags.model, flags.sets or _DATA_SETS, settings):
         run = {"model": os.path.basename(model.rstrip("/")), "set": name, "changes": changes}
         parts = [run["model"], name, changes or "default", *flags.set]
         output = os.path.join(flags.output, "-".join(parts).replace(" ", "-"))
-        run |= {"is_trial": changes in flags.trial, "default": not changes}
+        run |= {"default": not changes}
         yield kept(f"{output}.json", functools.partial(_finetuned, flags, model, run, output))
 
 
@@ -100,8 +96,6 @@ def untuned_table(results: Sequence[Result]) -> str:
     """Markdown table: accuracy with the defaults, the best of the sweep, and the baselines."""
     groups: dict[tuple[str, str], list[Result]] = {}
     for result in results:
-        if result["is_trial"]:
-            continue
         groups.setdefault((result["model"], result["set"]), []).append(result)
     titles = ["model", "data set", "examples", "defaults"]
     rows = [[*titles, "best of the sweep", "bag of words", "majority"]]
@@ -113,22 +107,6 @@ def untuned_table(results: Sequence[Result]) -> str:
         size, number = default["parameters"] / 1e6, f"{default['train_examples']:,}"
         cells = [f"{model}, {size:.1f} M", name, number, _shown(default), _shown(best)]
         rows.append([*cells, *others])
-    return markdown_table(rows) + "\n"
-
-
-def trials_table(results: Sequence[Result]) -> str:
-    """Markdown table: accuracy in percent with the defaults and with each trial, by data set."""
-    models: dict[str, dict[str, dict[str, Result]]] = {}
-    for run in results:
-        if run["default"] or run["is_trial"]:
-            trials = models.setdefault(run["model"], {})
-            trials.setdefault(run["changes"] or "the defaults", {})[run["set"]] = run
-    names = list(dict.fromkeys(run["set"] for run in results))
-    rows = [["model", "settings", *names]]
-    for model, trials in models.items():
-        for changes, runs in trials.items():
-            cells = [f"{100 * runs[n]['accuracy']:.1f}" if n in runs else "" for n in names]
-            rows.append([model, changes, *cells])
     return markdown_table(rows) + "\n"
 
 

@@ -61,20 +61,18 @@ def prepare(
 ) -> dict[str, Any]:
     r"""Converts raw text to a data set of pre-training records.
 
-    Running the same command again resumes an interrupted run.
+    To resume an interrupted run, run the same command again.
 
     Args:
       input: files, glob patterns or tfds:NAME:SPLIT, separated by commas; in Python also a pandas
         data frame with a column `text` (texts in Python: `pandas.DataFrame({"text": texts})`).
       vocab: vocabulary, spiece.model, or a directory that contains it.
       config: configuration: YAML file or model directory; uses its section `data`.
-      output: directory of the data set; created if it does not exist. A complete data set with the
-        same settings is not changed, an incomplete one is resumed.
+      output: directory of the data set to create, or to resume.
       set: configuration override `key=value`, see `XLNetConfig.load`; may be repeated.
       num_workers: number of worker processes; default: the number of CPU cores.
       progress: whether to show progress bars, on a terminal or in a notebook.
-      runner: Apache Beam runner, e.g. DaskRunner, whose workers see the input and the output in a
-        bucket or on a file system that all mount; default: local processes.
+      runner: Apache Beam runner, e.g. DaskRunner; default: local processes.
       beam_options: command-line options of Beam and its runner, e.g.
         `--dask_client_address=tcp://scheduler:8786`; in Python also a list of them.
       format: format of the input files, see docs/data_preparation.md, or one of --import; `auto`
@@ -83,8 +81,7 @@ def prepare(
       on_bad_utf8: handling of invalid UTF-8: `error`, or `replace` by U+FFFD.
       document_start: regular expression of the beginning of a document's first line, in plain
         text; default: blank lines separate documents.
-      max_lost: largest share of the records that may be unreadable or without text; they are left
-        out and counted.
+      max_lost: maximum fraction of bad records to skip; above it, the command fails.
       min_words: drop documents with fewer words.
       drop_low_quality: drop documents that fail the quality heuristics.
       drop_duplicates: drop exact duplicates of documents.

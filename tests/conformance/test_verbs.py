@@ -55,7 +55,7 @@ def test_the_reference_has_every_flag():
     assert api_page.COMMANDS.read_text(encoding="utf-8") == page, "run python -m tools.api_page"
     for verb, declared in VERBS.items():
         section = page.partition(f"## xlnet {verb}\n")[2].partition("\n## ")[0]
-        listed = re.findall(r"^\| `--(?:\[no\])?(\w+).*` \| \S", section, re.MULTILINE)
+        listed = re.findall(r"^- `--(?:\[no\])?(\w+).*`: \S", section, re.MULTILINE)
         assert listed == [name for name in declared.parameters if name != declared.positional]
 
 

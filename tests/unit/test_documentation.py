@@ -61,7 +61,7 @@ def test_the_reference_lists_every_public_name_with_its_first_sentence():
     page = api_page.page()
     assert api_page.PAGE.read_text(encoding="utf-8") == page, "run python -m tools.api_page"
     for name in set(xlnet.__all__) - {"__version__"}:
-        (row,) = re.findall(rf"^\| `{name}` .*", page, re.MULTILINE)
+        (row,) = re.findall(rf"^- `{name}`: .*", page, re.MULTILINE)
         paragraph = inspect.getdoc(getattr(xlnet, name)).partition("\n\n")[0]
         assert " ".join(paragraph.split()) in html.unescape(row)
 

@@ -80,20 +80,19 @@ def finetune(
     qnli_ranking, wnli_ranking). A table needs a column of labels; all other columns except ids are
     texts unless the setting task.text_columns selects some.
 
-    Running the same command again resumes an interrupted run. Learning rate, batch size and length
-    of the run follow from the size of the model and the number of examples where neither config
-    nor set gives them. The best model is kept, and the random state of Python and NumPy is
-    restored; TensorFlow and Keras stay seeded with training.seed.
+    To resume an interrupted run, run the same command again. Learning rate, batch size and length
+    of the run are chosen automatically where neither config nor set gives them. The best model is
+    kept. In Python, the random state of Python and NumPy is restored; TensorFlow and Keras stay
+    seeded with training.seed.
 
     Args:
       init_from: model to start from: a model directory, HF folder or TF1 release; default: random
         weights, with the vocabulary of vocab.
-      train: training data: the path of a file or folder, NAME=FILE,NAME=FILE for multitask; in
-        Python also a frame, data set or other table, or a list of `(text, label)` or `(text,
-        text, label)` tuples, see `read_task`, and `{name: any of these}` for multitask.
-      dev: data to evaluate on and to select the best checkpoint by, of the same kind; or a share
-        of the training data to hold out, e.g. 20%: stratified by class, copies of a text together,
-        or, with the setting task.group_column, the rows of one group; default: 10%.
+      train: training data: a file or folder, NAME=FILE,NAME=FILE for multitask; in Python also a
+        table, or a list of `(text, label)` or `(text, text, label)` tuples, see `read_task`, and
+        `{name: any of these}` for multitask.
+      dev: data to evaluate on and to select the best model by; or a share of the training data to
+        hold out, e.g. 20%, stratified by class; default: 10%.
       output: model directory to create, or to resume from.
       task: task type or data set; default: that of config, or classification.
       config: YAML file with a recipe, or a model directory.
@@ -103,16 +102,14 @@ def finetune(
       strategy: distribution strategy; see `prepare_devices`. A run may be resumed with another
         one.
       cpu_devices: number of virtual CPU devices, for `mirrored` without GPUs.
-      runs: number of runs with different random seeds; the best model is kept, and the metrics are
-        the median and spread of all runs, see `finetune_repeatedly`.
+      runs: number of runs with different random seeds; the best model is kept, see
+        `finetune_repeatedly`.
       extra_train: further training data for question answering, FILE or FILE=WEIGHT with its
         weight in the loss; may be repeated. In Python, {path: weight}.
-      search: number of learning rates and lengths of the run to compare by successive halving; the
-        best model is kept, its settings in recipe.yaml, see `search_settings`; 0: no search.
-      max_lost: largest share of a file's rows that may be unusable; these are left out, counted
-        and warned of.
-      new_head: start with a new head; by default, the head of a fine-tuned init_from is taken if
-        its task, labels and summary fit, and a line says so or why not.
+      search: number of learning rates and run lengths to compare by successive halving; the best
+        model is kept, see `search_settings`; 0: no search.
+      max_lost: maximum fraction of bad rows to skip; above it, the command fails.
+      new_head: start with a new head; default: the head of a fine-tuned init_from, if it fits.
       folds: number of folds of a cross-validation over train, without dev, see `cross_validate`;
         0: none.
       cluster_timeout: longest wait for the other workers of `multi_worker`, in seconds.

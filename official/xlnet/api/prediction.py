@@ -114,16 +114,15 @@ def evaluate(
     Args:
       model: a model directory, HF folder or TF1 release; or several fine-tuned models, whose
         predictions are combined (an ensemble).
-      data: data set directory, written by `xlnet prepare`; or labelled examples of the model's
-        task: the path of a file, in Python also a table or a list of tuples, see `read_task`.
+      data: data set directory of `xlnet prepare`; or labelled examples of the model's task: a file,
+        in Python also a table or a list of tuples, see `read_task`.
       split: split of a data set.
       mem_len: memory length in tokens, for pre-trained models, which may be longer than in
         training; default: as in training.
       output: directory for predictions, metrics and plots of a task; default: none.
-      max_lost: largest share of a file's rows that may be unusable; these are left out, counted
-        and warned of.
-      follow: evaluate each new checkpoint of a run until the run has taken its last step, alongside
-        training; output gets the metrics for TensorBoard.
+      max_lost: maximum fraction of bad rows to skip; above it, the command fails.
+      follow: evaluate each new checkpoint of a run, alongside training, until its last step; output
+        gets the metrics for TensorBoard.
       products: type of the operands of matrix products, see `matmul_precision`; default: float32.
       by: context: also the loss of a pre-trained model by what each target sees, with a picture
         in output; default: none.

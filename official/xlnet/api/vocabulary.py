@@ -40,9 +40,8 @@ def train_vocabulary(
 ) -> dict[str, Any]:
     """Trains a SentencePiece vocabulary on text, or extends the vocabulary of a model.
 
-    Writes spiece.model, with the same special ids as the published vocabularies. With extend and
-    a size of +N, writes a model directory instead: the model with N new pieces of the text in its
-    vocabulary, see `extend_vocabulary`.
+    With extend and a size of +N, writes the model with N new pieces of the text in its vocabulary,
+    see `extend_vocabulary`.
 
     Args:
       input: files, glob patterns or tfds:NAME:SPLIT, separated by commas; in Python also a pandas
@@ -54,10 +53,8 @@ def train_vocabulary(
       extend: model to extend: a model directory, HF folder or TF1 release.
       lowercase: lower-case the text; requires data.lowercase in the configuration.
       keep_accents: keep accents; requires data.keep_accents in the configuration.
-      keep_whitespace: keep texts as they are, with line breaks, tabs, runs of spaces, quotes and
-        accents, for code, verse or notes. The vocabulary itself says so to all that read it; ids
-        give back a text exactly, except characters that the sample lacks and `▁`, which stands
-        for a space.
+      keep_whitespace: keep line breaks, tabs, runs of spaces, quotes and accents, for code, verse
+        or notes.
       sample_bytes: approximate amount of text to train on, in bytes, sampled by line.
       seed: random seed of the sample.
       progress: whether to show a progress bar, on a terminal or in a notebook.
@@ -65,8 +62,7 @@ def train_vocabulary(
         detects it per file.
       text_field: field, column or feature that contains the text.
       on_bad_utf8: handling of invalid UTF-8: `error`, or `replace` by U+FFFD.
-      max_lost: largest share of the records that may be unreadable or without text; they are left
-        out and counted.
+      max_lost: maximum fraction of bad records to skip; above it, the command fails.
 
     Returns:
       A dictionary with:

@@ -50,8 +50,8 @@ def predict_file(
 ) -> dict[str, Any]:
     """Predicts with a fine-tuned model: locally, or on a TF Serving endpoint.
 
-    Reads a file and writes predictions as JSON lines, in order and in a streaming fashion. Running
-    the same command again resumes one that was killed, with local models.
+    Reads a file of any size and writes predictions as JSON lines, in order. To resume a killed
+    command with local models, run it again.
 
     Args:
       input: input file, folder or tfds:NAME:SPLIT.
@@ -65,8 +65,7 @@ def predict_file(
       batch_size: rows of a request to the server.
       timeout: timeout per attempt, in seconds.
       retries: maximum number of retries of a request.
-      shard: part of the rows to predict, 3/16 for the third of sixteen; the outputs of all parts,
-        joined, equal the output of one command; default: all.
+      shard: part of the rows to predict, 3/16 for the third of sixteen; default: all.
       products: type of the operands of matrix products, see `matmul_precision`; default: float32.
 
     Returns:

@@ -46,22 +46,21 @@ def pretrain(
 ) -> dict[str, float]:
     """Pre-trains a model on a data set of `xlnet prepare`.
 
-    Running the same command again resumes an interrupted run. The random state of Python and NumPy
-    is restored; TensorFlow and Keras stay seeded with `training.seed`.
+    To resume an interrupted run, run the same command again. In Python, the random state of Python
+    and NumPy is restored; TensorFlow and Keras stay seeded with `training.seed`.
 
     Args:
-      config: YAML file, trained model in any format, or a loaded configuration. A run that is
-        resumed may change `training` only, except `training.seed` and what is frozen.
-      data: data set directory, written by `xlnet prepare`; or several, with the same vocabulary
-        and windows, each with its share of a batch: `a:3,b:1`. The first one is evaluated.
+      config: YAML file, trained model in any format, or a loaded configuration. A resumed run may
+        change `training` only, except `training.seed` and frozen weights.
+      data: data set directory of `xlnet prepare`; or several with their shares of a batch:
+        `a:3,b:1`. The first one is evaluated.
       output: model directory to create, or to resume from.
       set: configuration override `key=value`, see `XLNetConfig.load`; may be repeated. A loaded
         configuration stays as it is.
       steps: step to stop at, counted from the start of the first run; default:
-        `training.num_steps`. The learning rate is scheduled over `training.num_steps` either way.
+        `training.num_steps`, over which the learning rate is scheduled either way.
       minutes: time limit in minutes; default: none.
-      init_from: model directory to initialize the weights of a new run from; default: random
-        initialization.
+      init_from: model to start a new run from; default: random weights.
       strategy: distribution strategy; see `create_strategy`. A run may be resumed with another
         number of replicas.
       cpu_devices: number of virtual CPU devices, for `mirrored` without GPUs.
