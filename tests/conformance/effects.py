@@ -70,7 +70,8 @@ def step(config, folder):
     with mock.patch.object(block, "call", wraps=block.call) as calls:
         model.compile(keras.optimizers.SGD(0.1))  # `updates` are of our own optimizers.
         metrics = model.train_step(random_windows(2))
-    return metrics, calls.call_count, [(v.name, v.trainable, v.numpy()) for v in model.variables]
+    variables = [*model.variables, *getattr(model.memory, "variables", ())]  # Keras 3 lacks these.
+    return metrics, calls.call_count, [(v.name, v.trainable, v.numpy()) for v in variables]
 
 
 def records(config, folder):

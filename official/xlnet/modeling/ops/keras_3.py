@@ -32,9 +32,12 @@ class Layer(keras.layers.Layer):
     def __call__(self, *args, **kwargs):
         if args:
             inputs = dict(args[0]) if isinstance(args[0], dict) else args[0]
-            convert, to = self.dtype_policy.convert_input, (self.autocast, self.input_dtype)
-            args = (keras.tree.map_structure(lambda x: convert(x, *to), inputs), *args[1:])
+            args = (keras.tree.map_structure(self._converted, inputs), *args[1:])
         return super().__call__(*args, **kwargs)
+
+    def _converted(self, x):
+        x = tf.convert_to_tensor(x) if isinstance(x, bool | int | float) else x
+        return self.dtype_policy.convert_input(x, self.autocast, self.input_dtype)
 
     def add_weight(self, *args, name=None, **kwargs):
         weight = super().add_weight(*args, name=name, **kwargs)
