@@ -1,5 +1,6 @@
 """Settings that TensorFlow reads when it is first imported."""
 
+import os
 import signal
 
 import pytest
@@ -15,7 +16,12 @@ set_environment_defaults()
 
 
 def pytest_ignore_collect(collection_path, config):
-    """Leaves out files that import PyTorch where their tests, all slow, are not selected."""
+    """Leaves out files that import PyTorch where their tests, all slow, are not selected.
+
+    With Keras 3, those of the Model Garden, which needs tf_keras, too.
+    """
+    if collection_path.name in ("garden", "test_model_garden.py"):
+        return True if os.environ["TF_USE_LEGACY_KERAS"] == "0" else None
     needs_torch = (
         "parity" in collection_path.parts or collection_path.name == "test_transformers.py"
     )

@@ -5,6 +5,7 @@ import pytest
 import tensorflow as tf
 
 from official.xlnet.configs.registry import NETWORKS
+from tests.helpers.compare import path_of
 from tests.helpers.tiny import tiny_config
 
 pytest.importorskip("torch")
@@ -21,6 +22,11 @@ def encoder():
     ours = NETWORKS["gpt2"](tiny_config(**sizes, **network, **training, init_std=0.3))
     ours.build()
     return ours
+
+
+def named(block):
+    """The variables of a block by their names in it."""
+    return {path_of(v).split("layer_", 1)[1].partition("/")[2]: v for v in block.variables}
 
 
 def hf_model(seed):
@@ -50,25 +56,23 @@ def copy_weights(hf, ours):
     (positions,) = ours._position_embedding_layer.variables
     positions.assign(array(hf.wpe.weight))
     for theirs, block in zip(hf.h, ours.blocks, strict=True):
-        variables = {v.name.split("/layer_")[1].partition("/")[2]: v for v in block.variables}
+        variables = named(block)
         heads, wide = [WIDTH, HEADS, WIDTH // HEADS], [HEADS, WIDTH // HEADS]
         values = {}
         kernels = np.split(array(theirs.attn.c_attn.weight), 3, axis=1)
         biases = np.split(array(theirs.attn.c_attn.bias), 3)
         for name, kernel, bias in zip(("query", "key", "value"), kernels, biases, strict=True):
-            values[f"self_attention/{name}/kernel:0"] = kernel.reshape(heads)
-            values[f"self_attention/{name}/bias:0"] = bias.reshape(wide)
+            values[f"self_attention/{name}/kernel"] = kernel.reshape(heads)
+            values[f"self_attention/{name}/bias"] = bias.reshape(wide)
         kernel = array(theirs.attn.c_proj.weight).reshape([*wide, WIDTH])
-        values["self_attention/attention_output/kernel:0"] = kernel
-        values["self_attention/attention_output/bias:0"] = array(theirs.attn.c_proj.bias)
+        values["self_attention/attention_output/kernel"] = kernel
+        values["self_attention/attention_output/bias"] = array(theirs.attn.c_proj.bias)
         for name, layer in (("intermediate", theirs.mlp.c_fc), ("output", theirs.mlp.c_proj)):
-            values[f"{name}/kernel:0"] = array(layer.weight)
-            values[f"{name}/bias:0"] = array(layer.bias)
+            values[f"{name}/kernel"] = array(layer.weight)
+            values[f"{name}/bias"] = array(layer.bias)
         norms = (("self_attention_layer_norm", theirs.ln_1), ("output_layer_norm", theirs.ln_2))
         for name, layer in norms:
-            values[f"{name}/gamma:0"], values[f"{name}/beta:0"] = map(
-                array, (layer.weight, layer.bias)
-            )
+            values[f"{name}/gamma"], values[f"{name}/beta"] = map(array, (layer.weight, layer.bias))
         assert values.keys() == variables.keys()
         for name, value in values.items():
             variables[name].assign(value)
@@ -106,10 +110,12 @@ def test_initial_weights_are_scaled_as_in_hf():
     ours = encoder()
     pairs = [(ours.word_embedding.embeddings, hf.wte.weight)]
     for theirs, block in zip(hf.h, ours.blocks, strict=True):
-        named = {v.name.split("/layer_")[1].partition("/")[2]: v for v in block.variables}
-        pairs.append((named["self_attention/attention_output/kernel:0"], theirs.attn.c_proj.weight))
-        pairs.append((named["output/kernel:0"], theirs.mlp.c_proj.weight))
-        pairs.append((named["intermediate/kernel:0"], theirs.mlp.c_fc.weight))
+        variables = named(block)
+        pairs.append(
+            (variables["self_attention/attention_output/kernel"], theirs.attn.c_proj.weight)
+        )
+        pairs.append((variables["output/kernel"], theirs.mlp.c_proj.weight))
+        pairs.append((variables["intermediate/kernel"], theirs.mlp.c_fc.weight))
     for variable, weight in pairs:
         # A normal distribution that is cut at two standard deviations has 0.88 of them.
         ratio = np.std(variable) / 0.8796 / float(weight.detach().std())

@@ -1,29 +1,27 @@
 """Networks of BERT, GPT and GPT-2, behind the inputs and outputs of `XLNetEncoder`.
 
-BERT's encoder is the Model Garden's. GPT's has its blocks with a causal mask, without
-segments; GPT-2's has layer normalization before each part of a block, and once more at the end.
+GPT has BERT's blocks with a causal mask, without segments; GPT-2 has layer normalization before
+each part of a block, and once more at the end.
 """
 
 from __future__ import annotations
 
-from typing import Any
-
 import tensorflow as tf
 
-from official.nlp.modeling.networks.bert_encoder import BertEncoderV2
-from official.xlnet.configs.experiment import XLNetConfig
 from official.xlnet.configs.model import ModelConfig
 from official.xlnet.errors import require_data
 from official.xlnet.extensions.settings import BertModelConfig
-from official.xlnet.modeling.kernels.product_type import require_float32_products
+from official.xlnet.extensions.transformer_block import Projection, TransformerEncoderBlock, norm
+from official.xlnet.modeling.kernels.stateless_dropout import dropout, dropout_seed_of_call, fold_in
 from official.xlnet.modeling.layers.feed_forward import ACTIVATIONS
-from official.xlnet.modeling.layers.lm_head import LMHead
-from official.xlnet.modeling.networks.encoder import Encoder, register_network
+from official.xlnet.modeling.layers.lm_head import LMHead, look_up
+from official.xlnet.modeling.networks.encoder import Encoder, Experiment, register_network
 from official.xlnet.modeling.networks.encoder_inputs import checked_inputs
-from official.xlnet.modeling.ops.initializers import build_layers
-from official.xlnet.modeling.ops.keras import global_policy, keras, require_tf_keras
+from official.xlnet.modeling.ops.initializers import build_layers, truncated_normal
+from official.xlnet.modeling.ops.keras import Embedding, keras, name_scope
 
-require_tf_keras("the networks bert, gpt and gpt2")
+# What the dropout seed is folded with for each part.
+EMBEDDING, FIRST_BLOCK = 0, 1
 
 _INPUTS = {"token_ids", "segment_ids", "is_padding", "order", "perm_mask", "dropout_seed"}
 
@@ -53,16 +51,8 @@ class MaskedLMHead(LMHead):
     ):
         super().__init__(vocab_size, embedding_rows, **kwargs)
         self.width, self.activation, self.init_std = width, activation, init_std
-        self.dense = keras.layers.Dense(
-            width,
-            ACTIVATIONS[activation],
-            kernel_initializer=keras.initializers.TruncatedNormal(stddev=init_std),
-            dtype=self.dtype_policy,
-            name="dense",
-        )
-        self.layer_norm = keras.layers.LayerNormalization(
-            epsilon=1e-12, dtype="float32", name="layer_norm"
-        )
+        self.dense = Projection([width, width], init_std, dtype=self.dtype_policy, name="dense")
+        self.layer_norm = norm("layer_norm")
 
     @classmethod
     def of(cls, model: ModelConfig, **kwargs) -> MaskedLMHead:
@@ -75,22 +65,20 @@ class MaskedLMHead(LMHead):
 
     def call(self, content_BPD: tf.Tensor, embedding_VD: tf.Tensor) -> tf.Tensor:
         """[B, P, D] and the word embedding [V or more, D] → float32 [B, P, V]."""
-        transformed_BPD = self.layer_norm(self.dense(content_BPD))
+        transformed_BPD = self.layer_norm(ACTIVATIONS[self.activation](self.dense(content_BPD)))
         return super().call(tf.cast(transformed_BPD, self.compute_dtype), embedding_VD)
 
 
 @register_network("bert")
 @keras.utils.register_keras_serializable(package="xlnet")
-class BertEncoder(BertEncoderV2, Encoder):
+class BertEncoder(Encoder):
     """BERT encoder (Devlin et al., 2019): learned absolute positions, one stream, no memory.
 
         h_0 = layer norm(word + position + segment);  h_l = block_l(h_{l-1})
 
-    The layers, their initialization and the names of their variables are the same as in
+    Outputs, initialization and the names of variables, also in checkpoints, are the same as in
     `official.nlp.modeling.networks.BertEncoderV2`, without its pooler. Positions count from the
     first token that is not padding, so padding may be on either side.
-
-    Dropout draws from TensorFlow's random generator: it is not a function of `dropout_seed`.
 
     Args:
       config: the configuration, or its dictionary; reads `model`.
@@ -106,7 +94,7 @@ class BertEncoder(BertEncoderV2, Encoder):
           sees everything.
         perm_mask: bool [B, T, T] in the place of `order`, True where i may not see j. A token
           always sees itself.
-        dropout_seed: ignored.
+        dropout_seed: int32 [2], makes dropout a pure function of it. Default: a random seed.
       training: whether dropout is applied.
       return_word_embedding: whether to return `word_embedding`.
       return_hidden_states: whether to return `hidden_states`.
@@ -132,30 +120,36 @@ class BertEncoder(BertEncoderV2, Encoder):
 
     model: BertModelConfig
     lm_head_class: type[LMHead] = MaskedLMHead
+    has_segments = True
     norm_first = False  # Whether layer normalization comes before each part of a block.
 
-    def __init__(self, config: XLNetConfig | dict[str, Any], **kwargs):
-        config = XLNetConfig.of(config)
-        model = config.model.settings(BertModelConfig)
-        model.check()
-        with global_policy(kwargs.get("dtype")):
-            super().__init__(
-                config=config,
-                vocab_size=model.num_embeddings,
-                hidden_size=model.d_model,
-                num_layers=model.num_layers,
-                num_attention_heads=model.num_heads,
-                max_sequence_length=model.max_positions,
-                type_vocab_size=model.num_segments,
-                inner_dim=model.d_inner,
-                inner_activation=ACTIVATIONS[model.activation],
-                output_dropout=model.dropout,
-                attention_dropout=model.dropatt,
-                initializer=keras.initializers.TruncatedNormal(stddev=model.init_std),
-                norm_first=self.norm_first,
-                return_attention_scores=True,
-                **kwargs,
+    def __init__(self, config: Experiment, **kwargs):
+        super().__init__(config, **kwargs)
+        model = self.model
+        self._embedding_layer = self._table(model.num_embeddings, "word_embeddings")
+        self._position_embedding_layer = self._table(model.max_positions, "position_embedding")
+        if self.has_segments:
+            self._type_embedding_layer = self._table(model.num_segments, "type_embeddings")
+            self._embedding_norm_layer = norm("layer_norm")
+        self._transformer_layers = [
+            TransformerEncoderBlock(
+                model.num_heads,
+                model.d_inner,
+                model.activation,
+                model.dropout,
+                model.dropatt,
+                model.init_std,
+                (2 * model.num_layers) ** -0.5 if self.norm_first else 1.0,
+                self.norm_first,
+                dtype=self.dtype_policy,
+                name=f"layer_{number}",
             )
+            for number in range(model.num_layers)
+        ]
+
+    def _table(self, num_rows: int, name: str) -> Embedding:
+        first, width = truncated_normal(self.model.init_std), self.model.d_model
+        return Embedding(num_rows, width, first, dtype=self.dtype_policy, name=name)
 
     @property
     def word_embedding(self) -> keras.layers.Layer:
@@ -168,9 +162,17 @@ class BertEncoder(BertEncoderV2, Encoder):
         return self._transformer_layers
 
     def build(self, input_shape=None):
-        # The garden's layers are built by their first call.
-        with global_policy(self.dtype_policy):
-            self.call({"token_ids": tf.zeros([1, 1], tf.int32)}, training=False)
+        if self.built:
+            return
+        shape = [None, None, self.model.d_model]
+        if self.has_segments:
+            build_layers(self._type_embedding_layer)
+        build_layers(self._embedding_layer, self._position_embedding_layer)
+        if self.has_segments:
+            with name_scope("embeddings"):
+                build_layers(self._embedding_norm_layer, input_shape=shape)
+        with name_scope("transformer"):
+            build_layers(*self.blocks, input_shape=shape)
         super().build(input_shape)
 
     def call(
@@ -181,28 +183,32 @@ class BertEncoder(BertEncoderV2, Encoder):
         return_hidden_states: bool = False,
         return_attention_scores: bool = False,
     ) -> dict[str, tf.Tensor]:
-        require_float32_products("with the Model Garden's layers")
         inputs = checked_inputs(inputs, _INPUTS, self.model.vocab_size)
         if "order" in inputs and "perm_mask" in inputs:
             raise ValueError("expected order or perm_mask, got both")
         length, longest = inputs["token_ids"].shape[1], self.model.max_positions
         expected = f"at most model.max_positions = {longest} tokens"
         require_data((length or 0) <= longest, "token_ids", expected, length)
-        dtype = self.compute_dtype
-        hidden_BTD = self._embedding_dropout(self._embed(inputs), training=training)
-        hidden_BTD = tf.cast(hidden_BTD, dtype)
+        seed = dropout_seed_of_call(training, inputs.get("dropout_seed"))
+        embedded_BTD, table_VD = self._embed(inputs)
+        embedded_BTD = dropout(embedded_BTD, self.model.dropout, fold_in(seed, EMBEDDING))
+        hidden_BTD = tf.cast(embedded_BTD, self.compute_dtype)
         mask_BTT = self._can_attend(inputs)
         hidden_states, scores = [hidden_BTD], []
-        for block in self._transformer_layers:
-            hidden_BTD, scores_BNTT = block([hidden_BTD, mask_BTT], training=training)
-            hidden_BTD = tf.cast(hidden_BTD, dtype)  # The garden's blocks end in float32.
+        for number, block in enumerate(self.blocks):
+            hidden_BTD, scores_BNTT = block(
+                hidden_BTD,
+                mask_BTT,
+                training=training,
+                dropout_seed=fold_in(seed, FIRST_BLOCK + number),
+            )
             hidden_states.append(hidden_BTD)
             scores.append(scores_BNTT)
         hidden_states[-1] = self._finish(hidden_BTD)
         outputs = {"content": hidden_states[-1]}
         self.mark_padding(outputs, inputs["is_padding"])
         if return_word_embedding:
-            outputs["word_embedding"] = self.get_embedding_table()
+            outputs["word_embedding"] = table_VD
         if return_hidden_states:
             outputs["hidden_states"] = tf.stack(hidden_states)
         if return_attention_scores:
@@ -213,20 +219,20 @@ class BertEncoder(BertEncoderV2, Encoder):
         """Computes the outputs from the last block."""
         return hidden_BTD
 
-    def _embed(self, inputs: dict[str, tf.Tensor]) -> tf.Tensor:
-        """Word, position and segment embedding, normalized: [B, T, D]."""
+    def _embed(self, inputs: dict[str, tf.Tensor]) -> tuple[tf.Tensor, tf.Tensor]:
+        """Normalized sum of all embeddings, [B, T, D], and the word embedding, [V, D]."""
+        rows_BTD, table_VD = self._embed_in_place(inputs)
         segment_ids_BT = tf.minimum(inputs["segment_ids"], self.model.num_segments - 1)
-        segment_BTD = self._type_embedding_layer(segment_ids_BT)
-        return self._embedding_norm_layer(self._embed_in_place(inputs) + segment_BTD)
+        segment_BTD, _ = _rows(self._type_embedding_layer, segment_ids_BT)
+        return self._embedding_norm_layer(rows_BTD + segment_BTD), table_VD
 
-    def _embed_in_place(self, inputs: dict[str, tf.Tensor]) -> tf.Tensor:
-        """Word and position embedding, [B, T, D]."""
-        word_BTD = self._embedding_layer(inputs["token_ids"])
-        position_BTD = self._position_embedding_layer(word_BTD)
+    def _embed_in_place(self, inputs: dict[str, tf.Tensor]) -> tuple[tf.Tensor, tf.Tensor]:
+        """Sum of word and position embedding, [B, T, D], and the word embedding, [V, D]."""
         is_real_BT = tf.cast(~inputs["is_padding"], tf.int32)
         place_BT = tf.maximum(tf.cumsum(is_real_BT, axis=1) - 1, 0)
-        position_BTD = tf.gather(position_BTD, place_BT, batch_dims=1)
-        return word_BTD + position_BTD
+        position_BTD, _ = _rows(self._position_embedding_layer, place_BT)
+        word_BTD, table_VD = _rows(self._embedding_layer, inputs["token_ids"])
+        return word_BTD + position_BTD, table_VD
 
     def _can_attend(self, inputs: dict[str, tf.Tensor]) -> tf.Tensor:
         """Whether position i sees j, bool [B, T, T]."""
@@ -241,12 +247,6 @@ class BertEncoder(BertEncoderV2, Encoder):
             place_T = tf.range(num_tokens)
             can_attend_BTT &= place_T <= place_T[:, None]
         return can_attend_BTT
-
-    get_config = Encoder.get_config
-
-    @classmethod
-    def from_config(cls, config, custom_objects=None):
-        return cls(**config)
 
 
 @register_network("gpt")
@@ -268,9 +268,8 @@ class GptEncoder(BertEncoder):
     """
 
     lm_head_class = LMHead
-
-    def _embed(self, inputs: dict[str, tf.Tensor]) -> tf.Tensor:
-        return self._embed_in_place(inputs)
+    has_segments = False
+    _embed = BertEncoder._embed_in_place
 
 
 @register_network("gpt2")
@@ -297,20 +296,19 @@ class Gpt2Encoder(GptEncoder):
 
     norm_first = True
 
-    def __init__(self, config: XLNetConfig, **kwargs):
+    def __init__(self, config: Experiment, **kwargs):
         super().__init__(config, **kwargs)
-        self.output_norm = keras.layers.LayerNormalization(
-            epsilon=1e-12, dtype="float32", name="output_norm"
-        )
+        self.output_norm = norm("output_norm")
 
     def build(self, input_shape=None):
-        if self.built:
-            return
+        if not self.built:
+            build_layers(self.output_norm, input_shape=[None, None, self.model.d_model])
         super().build(input_shape)
-        scale = (2 * self.model.num_layers) ** -0.5
-        for variable in self.trainable_variables:
-            if variable.name.endswith(("/attention_output/kernel:0", "/output/kernel:0")):
-                variable.assign(scale * variable)
 
     def _finish(self, hidden_BTD: tf.Tensor) -> tf.Tensor:
         return tf.cast(self.output_norm(hidden_BTD), self.compute_dtype)
+
+
+def _rows(layer: Embedding, ids_BT: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
+    """Rows [B, T, D] of an embedding, and the embedding for a tied head."""
+    return look_up(tf.convert_to_tensor(layer.embeddings), tf.cast(ids_BT, tf.int32))

@@ -14,7 +14,6 @@ from official.xlnet.configs.validation import (
     Range,
     require,
 )
-from official.xlnet.errors import require_extra
 from official.xlnet.tasks.settings import AnswerModuleConfig
 
 _NETWORKS = ("bert", "gpt", "gpt2")
@@ -63,7 +62,6 @@ class BertModelConfig(ModelConfig):
         super().check()
         if not self._is_chosen:
             return
-        require_extra("official.nlp", "garden", f"model.network={self.network}")
         only_xlnet = {"mem_len": 0, "clamp_len": 0, "recompute": "none", "depth": "stacked"}
         only_gpt = {"attention_type": "uni"} if self.network != "bert" else {}
         for key, expected in (only_xlnet | only_gpt).items():
@@ -87,12 +85,6 @@ class BertModelConfig(ModelConfig):
             "data.bidirectional",
             f"false {network}, whose positions have no direction",
             config.data.bidirectional,
-        )
-        require(
-            config.training.products == "float32",
-            "training.products",
-            f"float32 {network}, whose layers are the Model Garden's",
-            config.training.products,
         )
         inputs = {"data.seq_len": config.data.seq_len}
         if config.task.name:

@@ -18,6 +18,7 @@ from official.xlnet.training.optimization import create_optimizer
 from tests.helpers.task_corpora import KINDS, task_config
 from tests.helpers.tiny import random_windows, randomize, tiny_config
 
+CAUSAL = {"kind": "causal", "mem_len": 0, "bidirectional": False}
 PRETRAINERS = {
     "tied biases": {"untie_r": False},
     "next sentence": {"objective.next_sentence": True},
@@ -26,6 +27,8 @@ PRETRAINERS = {
     "adaptive": {"depth": "adaptive"},
     **{name: {"optimizer": name} for name in OPTIMIZERS.names()},
     "float16": {"precision": "mixed_float16"},
+    "bert": {"network": "bert", **CAUSAL, "kind": "denoising"},
+    **{name: {"network": name, "attention_type": "uni", **CAUSAL} for name in ("gpt", "gpt2")},
 }
 TASK = {"labels": ("a", "b", "c"), "summary": "attn"}
 TASKS = dict.fromkeys(KINDS, TASK) | {

@@ -17,7 +17,6 @@ from typing import Annotated
 import tensorflow as tf
 
 from official.xlnet.configs.choices import PRODUCTS
-from official.xlnet.configs.validation import require
 from official.xlnet.files.public import public
 from official.xlnet.files.schema import OneOf
 from official.xlnet.modeling.kernels.device_forms import has_accelerator
@@ -69,15 +68,6 @@ def multiply(
     """
     dtype = _type if a.dtype == tf.float32 else a.dtype
     return tf.cast(product(tf.cast(a, dtype), tf.cast(b, dtype), **how), a.dtype)
-
-
-def require_float32_products(where: str) -> None:
-    """Raises `ConfigError` in `matmul_precision("bfloat16")`: for layers that would not round.
-
-    Args:
-      where: what has such layers, for the message.
-    """
-    require(_type == tf.float32, "products", f"float32 {where}", _type.name)
 
 
 def advice_on_products(name: str) -> str:

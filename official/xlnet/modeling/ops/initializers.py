@@ -15,11 +15,16 @@ from official.xlnet.modeling.ops.keras import IS_KERAS_3, keras
 AttentionInit = Callable[[float, int], Mapping[str, Callable]]
 
 
-def normal(stddev: float) -> keras.initializers.Initializer:
+def normal(stddev: float, kind: Callable = keras.initializers.RandomNormal) -> Callable:
     """Creates a normal initializer; sharing one would repeat its values."""
-    kind = functools.partial(keras.initializers.RandomNormal, stddev=stddev)
+    kind = functools.partial(kind, stddev=stddev)
     # That of Keras 3 draws its seed when it is made, that of Keras 2 when it is used.
     return (lambda shape, dtype=None: kind()(shape, dtype)) if IS_KERAS_3 else kind()
+
+
+def truncated_normal(stddev: float) -> Callable:
+    """Creates a normal initializer that is cut at two standard deviations."""
+    return normal(stddev, keras.initializers.TruncatedNormal)
 
 
 def build_layers(*layers: keras.layers.Layer, input_shape: Any = None) -> None:

@@ -51,11 +51,13 @@ if TYPE_CHECKING or not IS_KERAS_3:
         """The variables of a layer, as those of TensorFlow."""
         return list(layer.variables)
 
+    name_scope = tf.name_scope  # Which the names of variables begin with.
+
     class Metric:
         """Nothing: metrics of tf_keras are part of checkpoints, and add up over replicas."""
 else:
     import keras
-    from keras import Variable
+    from keras import Variable, name_scope
 
     from official.xlnet.modeling.ops.keras_3 import (
         AdamW,

@@ -145,7 +145,7 @@ def compiled(model, rate=0.1):
     ("make", "changes"),
     [
         (pretrainer, {}),
-        *([] if IS_KERAS_3 else [(pretrainer, BERT)]),
+        (pretrainer, BERT),
         (task_model, {}),
         (task_model, {"precision": "mixed_bfloat16"}),
         (classifier, {}),
