@@ -115,6 +115,9 @@ def test_every_verdict_of_a_page_is_recomputed_here():
     assert outside == set()
     rows = read_rows(str(ROOT / "docs/time_to_quality.json"))
     assert ("time_to_quality", "steps", report.table(rows)) in shown
+    [pairs] = (table for page, name, table in shown if (page, name) == ("minimal_pairs", "pairs"))
+    above = [low for low in re.findall(r"\((\d+)–", pairs) if int(low) > 50]
+    assert len(above) == 1 and "**Only one cell is\nabove chance" in pages["minimal_pairs"]
 
 
 def test_verdicts_are_those_of_stored_means_and_errors():
