@@ -33,7 +33,7 @@ def embed_file(
     model: Path,
     input: Path,
     output: OutputFile,
-    pooling: Annotated[str, OneOf((*POOLINGS, "words"))] = "mean",
+    pooling: Annotated[str, OneOf(POOLINGS)] = "mean",
     layer: Annotated[int, Range(-1001, 1000)] = -1,
     layers: Annotated[Sequence[int], COMMAS] = (),
     max_length: Annotated[int, Range(1)] | None = None,
@@ -44,7 +44,8 @@ def embed_file(
     """Embeds texts: one vector per text, as .npy, JSON lines or Parquet.
 
     Row n of the output is the vector of text n; an empty line is an empty text. With the pooling
-    none or words, a row is one of a token or word, with its text and place.
+    none or words, a row is one of a token or word, with the number of its text and its place. The
+    other columns of a table come back, except in .npy.
 
     Args:
       model: model directory, HF folder or TF1 release.
@@ -76,13 +77,20 @@ def embed_file(
     check_ending(output, VECTORS)
     rows = read_text_rows([], input)
     texts = [row["text"] for row in rows]
-    if others := [name for name in rows[0] if name != "text"]:
+    written = [_part(1, row, (0, 0)) for row in rows] if of_parts else rows
+    columns = {name for row in rows for name in row}
+    reserved = {"vector", *(_part(1, {}, (0, 0)) if of_parts else {})}
+    if taken := columns & reserved:
+        raise ConfigError(
+            f"{input}: expected a table without the columns that embed writes, got "
+            f"{', '.join(sorted(taken))}; rename them"
+        )
+    if output.endswith(".npy") and (left_out := sorted(columns - {"text"})):
         Progress(sys.stderr).log_line(
-            f"{input}: texts are read from text; not read: {', '.join(others)}"
+            f"{input}: texts are read from text; not in {output}: {', '.join(left_out)}"
         )
     with waiting("reading the model"):
         tokenizer, encoder = load_tokenizer(model), load_encoder(model)
-    uncounted = load_tokenizer(model)  # For offsets of texts that `tokenizer` has counted.
     embedder = TextEmbedder(encoder, tokenizer, layers or layer, max_length, window_stride)
     size, done = batch_size * _CHUNK_BATCHES, 0
     start = time.monotonic()
@@ -92,15 +100,20 @@ def embed_file(
         left_words = f"  {minutes_and_seconds(left)} left" if 0 < done < len(texts) else ""
         return f"{done}/{len(texts)} texts, {embedder.num_windows} windows{left_words}"
 
-    vectors = vector_file(output, len(texts), embedder.width)
+    vectors = vector_file(output, written, embedder.width)
     with matmul_precision(products), vectors as write, elapsed_time(said):
         for first in range(0, len(texts), size):
             chunk = texts[first : first + size]
             if of_parts:
-                write(*_parts(embedder, uncounted, chunk, first, pooling, batch_size))
+                parts = embedder.parts(chunk, pooling, batch_size)
+                some = [
+                    _part(number, rows[number - 1], span)
+                    for number, (spans, _) in enumerate(parts, first + 1)
+                    for span in spans
+                ]
+                write(some, np.concatenate([vectors_WD for _, vectors_WD in parts]))
             else:
-                named = [{"text": text} for text in chunk]
-                write(named, embedder(chunk, pooling, batch_size))
+                write(rows[first : first + size], embedder(chunk, pooling, batch_size))
             done = first + len(chunk)
     counts = {
         "texts": len(texts),
@@ -116,19 +129,9 @@ def embed_file(
     }
 
 
-def _parts(
-    embedder: Any, tokenizer: Any, texts: list[str], first: int, pooling: str, batch_size: int
-) -> tuple[list[dict[str, Any]], np.ndarray]:
-    """A row for each token, or word, of texts: where it stands; and its vector."""
-    from official.xlnet.inference.words import word_spans
-
-    rows, vectors = [], []
-    vectors_NTD = embedder(texts, "none", batch_size)[:, :-2]  # Without SEP and CLS.
-    for number, (text, vectors_TD) in enumerate(zip(texts, vectors_NTD, strict=True), first + 1):
-        offsets = tokenizer.encode_with_offsets(text)[1][: vectors_NTD.shape[1]]
-        spans = ((span, [piece]) for piece, span in enumerate(offsets))
-        for (start, end), pieces in word_spans(text, offsets) if pooling == "words" else spans:
-            rows.append({"text_id": number, "start": start, "end": end, "part": text[start:end]})
-            # Padding is on the left.
-            vectors.append(vectors_TD[np.array(pieces) - len(offsets)].mean(axis=0))
-    return rows, np.array(vectors, np.float32).reshape(len(rows), embedder.width)
+def _part(number: int, row: dict[str, Any], span: tuple[int, int]) -> dict[str, Any]:
+    """The row of a word or token, but for its vector: where it stands, and the other columns."""
+    start, end = span
+    others = {name: row[name] for name in row if name != "text"}
+    part = row.get("text", "")[start:end]
+    return {"text_id": number, **others, "start": start, "end": end, "part": part}

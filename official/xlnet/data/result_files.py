@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from official.xlnet.errors import ConfigError, require_extra
+from official.xlnet.errors import ConfigError, DataError, require_extra
 from official.xlnet.files.atomic import atomic_write
 from official.xlnet.files.json_files import json_text
 
@@ -73,42 +73,44 @@ def write_rows(path: str, rows: Sequence[dict[str, Any]]) -> None:
 
 
 @contextlib.contextmanager
-def vector_file(path: str, num_rows: int, width: int) -> Iterator[Write]:
+def vector_file(path: str, rows: Sequence[Mapping[str, Any]], width: int) -> Iterator[Write]:
     """Context manager that opens a file of vectors; the file appears when the block succeeds.
 
     Args:
       path: path of the file, whose ending is the format: `.npy`, one float32 array [rows, width];
         `.jsonl`, objects with `vector` and the other values of a row; `.parquet`, the same as
         columns.
-      num_rows: number of rows that will be written, for `.npy`.
+      rows: rows as they will be written, without vectors: as many for `.npy`, with values of the
+        same types for `.parquet`.
       width: length of a vector.
 
     Yields:
-      A function that appends rows: it takes the other values of each row, strings and integers by
-        column, and the vectors, float32 [batch, width].
+      A function that appends rows: it takes the other values of each row, by column, and the
+        vectors, float32 [batch, width].
 
     Raises:
       ConfigError: the ending of the path is unknown, or a package for it is not installed.
+      DataError: a column for `.parquet` has values of several types.
 
     Example:
-      >>> with vector_file("vectors.npy", num_rows=2, width=3) as write:
-      ...   write([{"text": "a"}, {"text": "b"}], np.zeros([2, 3], np.float32))
+      >>> rows = [{"text": "a"}, {"text": "b"}]
+      >>> with vector_file("vectors.npy", rows, width=3) as write:
+      ...   write(rows, np.zeros([2, 3], np.float32))
     """
-    ending, vector_type = check_ending(path, VECTORS), None
-    if ending == ".parquet":
-        import pyarrow
-        from pyarrow import parquet
-
-        vector_type = pyarrow.list_(pyarrow.float32(), width)
+    ending = check_ending(path, VECTORS)
+    schema: Any = _arrow_schema(path, rows, width) if ending == ".parquet" else None
+    writer: Any = None
     os.makedirs(os.path.dirname(os.path.abspath(path)), exist_ok=True)
     with atomic_write(path) as file, contextlib.ExitStack() as stack:
-        writer: Any = None
         if ending == ".npy":
-            header = {"descr": "<f4", "fortran_order": False, "shape": (num_rows, width)}
+            header = {"descr": "<f4", "fortran_order": False, "shape": (len(rows), width)}
             np.lib.format.write_array_header_1_0(file, header)
+        elif ending == ".parquet":
+            from pyarrow import FixedSizeListArray, Table, parquet
+
+            writer = stack.enter_context(parquet.ParquetWriter(file, schema))
 
         def write(rows, vectors):
-            nonlocal writer
             if ending == ".npy":
                 file.write(np.ascontiguousarray(vectors, "<f4").tobytes())
             elif ending == ".jsonl":
@@ -116,12 +118,24 @@ def vector_file(path: str, num_rows: int, width: int) -> Iterator[Write]:
                     # The shortest decimals that give the float32 back.
                     row = {**row, "vector": [float(str(x)) for x in vector]}
                     file.write(json_text(row).encode() + b"\n")
-            elif rows:
-                column = pyarrow.FixedSizeListArray.from_arrays(vectors.ravel(), type=vector_type)
-                table = pyarrow.Table.from_pylist(list(rows)).append_column("vector", column)
-                writer = writer or stack.enter_context(parquet.ParquetWriter(file, table.schema))
-                writer.write_table(table)
+            else:
+                kind = schema.field("vector").type
+                column = FixedSizeListArray.from_arrays(vectors.ravel(), type=kind)
+                others = Table.from_pylist(list(rows), schema.remove(len(schema) - 1))
+                writer.write_table(others.append_column("vector", column))
 
         yield write
-        if ending == ".parquet" and writer is None:
-            parquet.write_table(pyarrow.table({"vector": pyarrow.array([], vector_type)}), file)
+
+
+def _arrow_schema(path: str, rows: Sequence[Mapping[str, Any]], width: int) -> Any:
+    """The columns of rows and, last, `vector`."""
+    import pyarrow
+
+    kinds: dict[str, Any] = {}
+    for name in dict.fromkeys(name for row in rows for name in row):
+        try:
+            kinds[name] = pyarrow.array([row.get(name) for row in rows]).type
+        except pyarrow.ArrowException as error:
+            expected = "values of one type; write .jsonl, or make them texts"
+            raise DataError(f"{path}, column {name!r}: expected {expected}: {error}") from None
+    return pyarrow.schema({**kinds, "vector": pyarrow.list_(pyarrow.float32(), width)})

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import collections
 import concurrent.futures
+import copy
 import functools
 from collections.abc import Callable, Sequence
 from typing import Annotated, Any
@@ -21,6 +23,8 @@ from official.xlnet.files.schema import OneOf, Range
 from official.xlnet.inference.language_model import PickledByPath
 from official.xlnet.inference.network.inference_encoder import InferenceEncoder, finite
 from official.xlnet.inference.network.length_buckets import default_lengths
+from official.xlnet.inference.text_parts import Span
+from official.xlnet.inference.words import word_spans
 from official.xlnet.modeling.networks import Encoder
 from official.xlnet.runtime.cores import num_cores
 from official.xlnet.tasks.batching import batches_of_equal
@@ -46,7 +50,8 @@ def embed(
       model: a model directory, or an encoder with its `tokenizer`.
       texts: the texts; a single string is a single text. See `TextEmbedder`.
       pooling: `mean` of the vectors of all tokens, SEP and CLS among them; `text_mean` without
-        these two, 0 for an empty text; `cls`, the vector of CLS; or `none`, every token's vector.
+        these two, 0 for an empty text; `cls`, the vector of CLS; `none`, every token's vector; or
+        `words`, the mean over the tokens of each word, see `TextEmbedder.parts`.
       layer: hidden state to take: 0 is the word embedding, L the output of the last layer, and
         negative numbers count from it. Of several, the vectors are put side by side.
       max_length: longest input in tokens, SEP and CLS among them. Default: `data.seq_len`.
@@ -57,8 +62,9 @@ def embed(
         their end.
 
     Returns:
-      float32 [N, D], a row for each text in its order. Without pooling [N, T, D], T tokens of the
-      longest text, and zeros on the left of shorter ones. A single string has no axis N.
+      float32 [N, D], a row for each text in its order. For `none` and `words` [N, T, D], T tokens
+      or words of the longest text, and zeros on the left of shorter ones. A single string has no
+      axis N.
 
     Raises:
       ConfigError: an argument is out of range, or an encoder comes without tokenizer.
@@ -145,6 +151,11 @@ class TextEmbedder(PickledByPath):
         """The embeddings; see `embed`."""
         if isinstance(texts, str):
             return self([texts], pooling, batch_size)[0]
+        if pooling == "words":
+            words = [vectors for _, vectors in self.parts(texts, pooling, batch_size)]
+            longest = max(map(len, words), default=0)
+            rows = [np.pad(x, [(longest - len(x), 0), (0, 0)]) for x in words]
+            return np.array(rows, np.float32).reshape(len(rows), longest, self.width)
         ids = self._tokenizer.encode_batch(checked_texts(texts))
         windows = [
             (text, start) for text, row in enumerate(ids) for start in self._starts(len(row))
@@ -180,6 +191,43 @@ class TextEmbedder(PickledByPath):
         if len(windows) == len(ids):
             return result
         return _mean_over_windows(result, windows, sizes, list(map(len, ids)))
+
+    @public()
+    def parts(
+        self,
+        texts: Sequence[str],
+        pooling: Annotated[str, OneOf(("words", "none"))] = "words",
+        batch_size: Annotated[int, Range(1)] = 32,
+    ) -> list[tuple[list[Span], np.ndarray]]:
+        """Returns where the words of each text stand, and their vectors.
+
+        Args:
+          texts: the texts.
+          pooling: `words`, or `none` for the tokens; without those of a truncated end.
+          batch_size: texts of a batch.
+
+        Returns:
+          For each text, the start and end of each word in characters, as in `words_of`; and
+          float32 [W, D], the mean over the tokens of each word.
+
+        Example:
+          >>> spans, vectors = embedder.parts(["A fine film."])[0]
+          >>> spans, vectors.shape
+          ([(0, 1), (2, 6), (7, 12)], (3, 128))
+        """
+        vectors_NTD = self(texts, "none", batch_size)[:, :-2]  # Without SEP and CLS.
+        tokenizer = copy.copy(self._tokenizer)
+        tokenizer.counts = collections.Counter()  # The texts have been counted.
+        parts = []
+        for text, vectors_TD in zip(texts, vectors_NTD, strict=True):
+            offsets = tokenizer.encode_with_offsets(text)[1][: vectors_NTD.shape[1]]
+            tokens = ((span, [piece]) for piece, span in enumerate(offsets))
+            groups = [*(word_spans(text, offsets) if pooling == "words" else tokens)]
+            # Padding is on the left.
+            means = [vectors_TD[np.array(group) - len(offsets)].mean(axis=0) for _, group in groups]
+            vectors_WD = np.array(means, np.float32).reshape(len(groups), self.width)
+            parts.append(([span for span, _ in groups], vectors_WD))
+        return parts
 
     def _require_capacity(self, length: int) -> None:
         """Copies the encoder for inputs of this length, which costs memory for each distance."""

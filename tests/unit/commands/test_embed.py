@@ -12,6 +12,7 @@ from official import xlnet
 from official.xlnet.commands import embed
 from official.xlnet.runtime.progress import elapsed_time
 from tests.helpers.world import command
+from tests.helpers.wrong_input import refused, run
 
 
 def rows_of(path):
@@ -27,13 +28,16 @@ def test_rows_are_those_of_embed(world, tmp_path, capsys, kind, ending, monkeypa
     monkeypatch.setattr(embed, "elapsed_time", functools.partial(elapsed_time, interval_seconds=0))
     texts = [line[:60].strip() for line in pathlib.Path(world.text).read_text().split("\n")[:37]]
     source, output = tmp_path / f"texts.{kind}", tmp_path / "new" / f"vectors.{ending}"
-    lines = texts if kind == "txt" else [json.dumps({"text": text, "n": 1}) for text in texts]
+    rows = [{"id": f"a{n}", "text": text} for n, text in enumerate(texts)]
+    rows[36] |= {"more": [0.5]}  # In the last chunk alone.
+    lines = texts if kind == "txt" else map(json.dumps, rows)
     source.write_text("\n".join(lines) + "\n")
     settings = {"batch_size": 2, "pooling": "cls", "layer": -2}  # Two chunks.
     files = {"model": world.pretrained, "input": source, "output": output}
     result = command("embed", **files, **settings)
     assert result["texts"] == 37 and result["texts_per_second"] > 0
-    assert "37/37 texts, 37 windows: " in capsys.readouterr().err
+    said = capsys.readouterr().err
+    assert "37/37 texts, 37 windows: " in said and "not in" not in said
     expected = xlnet.embed(world.pretrained, texts, "cls", layer=-2)
     assert expected.shape == (37, result["width"]) and "" in texts
     if ending == "npy":
@@ -41,7 +45,9 @@ def test_rows_are_those_of_embed(world, tmp_path, capsys, kind, ending, monkeypa
         assert found.dtype == np.float32
     else:
         found = [row["vector"] for row in rows_of(output)]
-        assert [row["text"] for row in rows_of(output)] == texts
+        others = [{n: v for n, v in row.items() if n != "vector"} for row in rows_of(output)]
+        filled = {"more": None} if ending == "parquet" else {}
+        assert others == [filled | row for row in rows]
     np.testing.assert_allclose(found, expected, atol=1e-6)
     assert [path.name for path in output.parent.iterdir()] == [output.name]
 
@@ -52,8 +58,9 @@ def test_rows_are_those_of_embed(world, tmp_path, capsys, kind, ending, monkeypa
 )
 def test_rows_of_tokens_and_of_words_say_where_they_stand(world, tmp_path, pooling, ending, stride):
     texts = ["The cat sat,", "", "evaluated first " * 30, "漢 sat"]
-    source, output = tmp_path / "texts.txt", tmp_path / f"parts.{ending}"
-    source.write_text("\n".join(texts) + "\n")
+    source, output = tmp_path / "texts.jsonl", tmp_path / f"parts.{ending}"
+    rows = [{"text": text, "day": f"{number}"} for number, text in enumerate(texts, start=1)]
+    source.write_text("".join(json.dumps(row) + "\n" for row in rows))
     settings = {"model": world.pretrained, "input": source, "max_length": 17}
     settings["window_stride"] = stride
     result = command("embed", output=output, pooling=pooling, layers="0,-1", **settings)
@@ -73,10 +80,18 @@ def test_rows_of_tokens_and_of_words_say_where_they_stand(world, tmp_path, pooli
         expected += [(number, np.mean(group, axis=0)) for group in groups.values()]
     rows = rows_of(output)
     assert [row["text_id"] for row in rows] == [number for number, _ in expected]
+    assert all(row["day"] == str(row["text_id"]) for row in rows)
     assert all(texts[r["text_id"] - 1][r["start"] : r["end"]] == r["part"] for r in rows)
     found = np.array([row["vector"] for row in rows])
     np.testing.assert_allclose(found, [vector for _, vector in expected], atol=1e-5)
-    assert pooling == "none" or [row["part"] for row in rows][:3] == ["The", "cat", "sat,"]
+    if pooling == "words":
+        assert [row["part"] for row in rows][:3] == ["The", "cat", "sat,"]
+        found = embedder(texts, "words")
+        assert not found[0, :-3].any() and not found[1].any()
+        of_texts = [vectors[vectors.any(axis=1)] for vectors in found]
+        np.testing.assert_allclose(
+            np.concatenate(of_texts), [vector for _, vector in expected], atol=1e-5
+        )
 
 
 @pytest.mark.parametrize("ending", ["parquet", "jsonl"])
@@ -88,3 +103,21 @@ def test_chunks_without_tokens(world, tmp_path, ending):
         settings = {"model": world.pretrained, "input": source, "output": output}
         command("embed", pooling="words", batch_size=1, **settings)
         assert len(rows_of(output)) == (2, 0)[number]
+
+
+def test_columns_that_do_not_fit_are_one_sentence_and_npy_names_what_it_lacks(
+    world, tmp_path, capfd
+):
+    source = tmp_path / "texts.jsonl"
+    source.write_text('{"text": "a", "id": 1}\n{"text": "b", "id": "x", "end": 3}\n')
+    flags = [f"--model={world.pretrained}", f"--input={source}"]
+    for wrong, message in (
+        (["out.parquet"], "column 'id': expected values of one type; write .jsonl"),
+        (["out.jsonl", "--pooling=words"], "got end; rename them"),
+    ):
+        output, *more = wrong
+        assert message in refused(
+            run(capfd, "embed", *flags, f"--output={tmp_path / output}", *more)
+        )
+    done = run(capfd, "embed", *flags, f"--output={tmp_path / 'out.npy'}")
+    assert f"texts are read from text; not in {tmp_path / 'out.npy'}: end, id\n" in done.err

@@ -27,8 +27,9 @@ def test_pipes_are_written_to(tmp_path, ending, size):
     reader = threading.Thread(target=lambda: got.append(path.read_bytes()))
     reader.start()
     if ending:
-        with vector_file(str(path), num_rows=2, width=3) as add:
-            add([{"text": "a"}, {"text": "b"}], np.ones([2, 3], np.float32))
+        rows = [{"text": "a"}, {"text": "b"}]
+        with vector_file(str(path), rows, width=3) as add:
+            add(rows, np.ones([2, 3], np.float32))
     else:
         with atomic_write(str(path)) as file:
             file.write(b"new")

@@ -150,7 +150,10 @@ def test_layer_0_is_the_word_embedding(encoder):
 @pytest.mark.parametrize(
     ("wrong", "message"),
     [
-        ({"pooling": "max"}, "pooling: expected one of cls, mean, text_mean, none, got 'max'"),
+        (
+            {"pooling": "max"},
+            "pooling: expected one of cls, mean, text_mean, none, words, got 'max'",
+        ),
         ({"layer": 3}, r"layer: expected in \[-3, 2\], got 3"),
         ({"layer": []}, "layer: expected at least one"),
         ({"layer": [1, "x"]}, r"layer.*: expected an integer, got .*'x'"),
