@@ -31,7 +31,7 @@ from official.xlnet.modeling.kernels import (
 )
 from official.xlnet.modeling.kernels.stateless_dropout import dropout
 from official.xlnet.modeling.layers import attention as reference
-from official.xlnet.modeling.layers import feed_forward, relative_attention, xlnet_block
+from official.xlnet.modeling.layers import feed_forward, losses, relative_attention, xlnet_block
 from official.xlnet.modeling.networks import xlnet_encoder
 from official.xlnet.modeling.ops.visibility import can_attend
 
@@ -90,6 +90,15 @@ FORMS: dict[str, tuple[tuple[object, str, object], ...]] = {
         (attend, "compiled", functools.partial),
         (attention, "fused", functools.partial),
         (xlnet_block, "fused", functools.partial),
+    ),
+    "cross entropy": (
+        (
+            losses,
+            "_cross_entropy",
+            lambda logits_BPV, labels_BP: tf.nn.sparse_softmax_cross_entropy_with_logits(
+                labels_BP, logits_BPV
+            ),
+        ),
     ),
     "gradient of the embedding": (
         (xlnet_encoder, "look_up", lambda table, ids: (tf.gather(table, ids), table)),

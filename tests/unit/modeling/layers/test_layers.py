@@ -9,6 +9,7 @@ import tensorflow as tf
 from official.xlnet.modeling.kernels.device_forms import built_for
 from official.xlnet.modeling.kernels.matrix_products import inner_width
 from official.xlnet.modeling.layers.feed_forward import ACTIVATIONS, FeedForward
+from official.xlnet.modeling.layers.losses import cross_entropy
 from official.xlnet.modeling.layers.relative_position import RelativePositionEncoding
 from official.xlnet.modeling.layers.two_stream_mask import TwoStreamAttentionMask
 from official.xlnet.modeling.layers.xlnet_block import XLNetBlock
@@ -117,3 +118,23 @@ def test_dropout_is_a_function_of_its_seed():
         assert np.abs(runs[one] - runs[other]).max() > 1e-3
     plain = [run_block(layer, given, training=training) for training in (False, None)]
     np.testing.assert_array_equal(*plain)
+
+
+def test_cross_entropy_is_that_of_tensorflow_and_a_wrong_label_has_none():
+    rng = np.random.default_rng(3)
+    logits = tf.constant(10 * rng.normal(size=[2, 3, 7]) + 90, tf.float32)
+    labels, weights = tf.constant([[0, 6, 2], [5, 5, 1]]), tf.constant([[1.0, 0.5, 0], [3, 1, 2]])
+
+    def run(function, labels=labels):
+        with tf.GradientTape() as tape:
+            tape.watch(logits)
+            losses = function(logits, labels)
+        return losses, tape.gradient(losses, logits, weights)
+
+    wanted = run(lambda x, y: tf.nn.sparse_softmax_cross_entropy_with_logits(y, x))
+    compiled = tf.function(functools.partial(run, cross_entropy), autograph=False)
+    for got in run(cross_entropy), compiled():
+        for x, y in zip(got, wanted, strict=True):
+            np.testing.assert_allclose(x, y, rtol=1e-6, atol=1e-6)
+    losses, _ = compiled(labels=tf.constant([[0, 7, 2], [5, -1, 1]]))
+    assert np.isnan(losses).tolist() == [[False, True, False], [False, True, False]]
