@@ -6,7 +6,7 @@ import decimal
 import re
 import unicodedata
 from collections.abc import Callable, Collection, Iterable, Sequence
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
@@ -148,9 +148,9 @@ def target_of(labels: Sequence[float], where: str) -> tuple[float, float]:
 
 def complete_target(config: XLNetConfig, labels: Sequence[float]) -> None:
     """Sets `task.target_means` and `task.target_scales`, unless set; see `target_of`."""
-    mean, scale = target_of(labels, "training data")
-    if not config.task.target_means:
-        config.task.target_means, config.task.target_scales = (mean,), (scale,)
+    target, task = target_of(labels, "training data"), cast(Any, config.task)
+    if not task.target_means:
+        task.target_means, task.target_scales = target[:1], target[1:]
 
 
 def label_index(labels: Sequence[str], label, where: str) -> int:

@@ -38,7 +38,7 @@ from official.xlnet.errors import DataError, require_data
 from official.xlnet.files.compression import ending
 from official.xlnet.files.schema import shown
 from official.xlnet.files.text import open_text
-from official.xlnet.tasks.token_classification import TaggedExample
+from official.xlnet.tasks.token_classification import TagConfig, TaggedExample
 
 _DOCUMENT = "-DOCSTART-"  # First field of a document separator.
 _TAGS = ("tags", "ner_tags", "labels", "label")
@@ -72,9 +72,9 @@ def read_conll(reading: Reading) -> Iterator[TaggedExample]:
             text = file.read().split("\n")
     if not text or _has_sequences(reading, text[0]):
         is_plain = text and not reading.with_labels and ending(reading.path) not in TABLE_FORMATS
-        lines = ({"sequence": line} for line in text if line)
-        rows = lines if is_plain else read_rows(reading)
-        yield from usable(reading, rows, lambda row, number: _tagged(reading, row, number))
+        plain: Iterator[Row] = ({"sequence": line} for line in text if line)
+        table = plain if is_plain else read_rows(reading)
+        yield from usable(reading, table, lambda row, number: _tagged(reading, row, number))
         return
     require_data(
         not text[0].lstrip().startswith(('{"', "[{", '["')),
@@ -127,7 +127,7 @@ def _has_sequences(reading: Reading, header: str) -> bool:
         *_TAGS,
         settings.label_column,
     } & names
-    return settings.label_unit == "letter" or (is_delimited and bool(is_named))
+    return settings.settings(TagConfig).label_unit == "letter" or (is_delimited and bool(is_named))
 
 
 def _chosen(reading: Reading, columns: list[list[list[str]]], is_numbered: bool) -> tuple[int, int]:
@@ -179,7 +179,7 @@ def _tagged(reading: Reading, row: Row, number: int) -> TaggedExample:
     )
     if number == 1 and reading.with_labels and isinstance(row.get(word_column), str):
         settings.label_unit = "letter"
-    has_letters = settings.label_unit == "letter"
+    has_letters = settings.settings(TagConfig).label_unit == "letter"
     unit = "letter" if has_letters else "word"
     if number == 1:
         tags_from = f", tags from {tag_column}" if reading.with_labels else ""

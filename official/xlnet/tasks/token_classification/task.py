@@ -65,7 +65,7 @@ class TokenClassification(Task):
     )
 
     @property
-    def metric(self):
+    def metric(self) -> str:  # type: ignore[override]
         return "matthews" if self._has_letters else "f1"
 
     @property
