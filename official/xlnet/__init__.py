@@ -13,12 +13,20 @@ Example:
 
 import ast
 import contextlib
+import glob
 import importlib
 import inspect
+import os
 import sys
 from typing import TYPE_CHECKING, Any
 
 from official.xlnet.modeling.ops.keras_names import register_names
+
+# Device files of NVIDIA, AMD and WSL. TensorFlow, which reads its log level when it is imported,
+# reports an error of cuInit if there is no GPU.
+_HAS_GPU = any(map(glob.glob, ("/dev/nvidia*", "/dev/kfd", "/dev/dxg")))
+if not _HAS_GPU:
+    os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
 
 if TYPE_CHECKING:
     import official.xlnet.testing as testing

@@ -27,7 +27,7 @@ from typing import Any
 from absl import flags
 from absl import logging as absl_logging
 
-from official.xlnet import __version__
+from official.xlnet import _HAS_GPU, __version__
 from official.xlnet.commands import COMMON, VERBS
 from official.xlnet.commands.declarations import Verb
 from official.xlnet.commands.early_checks import check_arguments
@@ -238,7 +238,9 @@ def _set_verbosity(level: str) -> None:
     handler = absl_logging.get_absl_handler().python_handler
     handler.removeFilter(_is_for_users)
     if level in ("info", "debug"):
-        os.environ["TF_CPP_MIN_LOG_LEVEL"] = "0"  # Read when TensorFlow is imported.
+        os.environ["TF_CPP_MIN_LOG_LEVEL"] = (
+            "0" if _HAS_GPU else "3"
+        )  # Read by TensorFlow's import.
     else:
         handler.addFilter(_is_for_users)
 

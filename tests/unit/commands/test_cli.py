@@ -14,6 +14,7 @@ from unittest import mock
 import pytest
 from absl import logging as absl_logging
 
+from official import xlnet
 from official.xlnet import cli
 from official.xlnet.commands import VERBS
 from official.xlnet.commands.declarations import Verb
@@ -242,6 +243,7 @@ def test_a_standard_output_that_is_full_broken_or_closed(streams, status, said):
 TALK = """
 import contextlib, os, sys, warnings
 from absl import logging
+from official import xlnet
 from official.xlnet import cli
 from official.xlnet.runtime.progress import Progress, elapsed_time, progress_bar
 
@@ -305,3 +307,30 @@ def test_what_steers_a_terminal_is_shown_escaped(capsys):
     assert progress.getvalue() == "a\\u009b\\u000ab\\u000d: text\n"
     print_json({"text": "\u2066\x7f"})
     assert capsys.readouterr().out == '{"text": "\\u2066\\u007f"}\n'
+
+
+@pytest.mark.parametrize("has_gpu", [False, True])
+def test_tensorflow_is_quiet_where_there_is_no_gpu(has_gpu):
+    """Also for programs that import the package, and with its own messages shown."""
+    level = "os.environ.get('TF_CPP_MIN_LOG_LEVEL')"
+    program = (
+        f"import glob, os; glob.glob = lambda path: [path] * ({has_gpu} and 'nvidia' in path);"
+        f"from official import xlnet; print({level});"
+        f"from official.xlnet import cli; cli._set_verbosity('info'); print({level})"
+    )
+    environment = {n: x for n, x in os.environ.items() if n != "TF_CPP_MIN_LOG_LEVEL"}
+    run = subprocess.run(
+        [sys.executable, "-c", program], env=environment, capture_output=True, text=True, check=True
+    )
+    assert run.stdout.split() == (["None", "0"] if has_gpu else ["3", "3"])
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(xlnet._HAS_GPU, reason="there is a GPU")
+def test_nothing_is_said_of_a_gpu_that_is_not_there():
+    program = "from official.xlnet import Scorer; import tensorflow; tensorflow.range(3)"
+    environment = {n: x for n, x in os.environ.items() if n != "TF_CPP_MIN_LOG_LEVEL"}
+    run = subprocess.run(
+        [sys.executable, "-c", program], env=environment, capture_output=True, text=True, check=True
+    )
+    assert "cuInit" not in run.stderr
