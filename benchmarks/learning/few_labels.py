@@ -17,6 +17,7 @@ import pathlib
 import random
 import sys
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 from benchmarks.harness.command_line import flag, required
 from benchmarks.harness.tables import fill_table, markdown_table, mean_and_spread
@@ -42,16 +43,18 @@ def main() -> None:
     )
     models = {"pre-trained": flags.model, "random weights": _without_training(flags)}
     accuracies: dict[Run, float] = {}
+    measured: set[str] = set()
     draws = itertools.product(flags.sets, map(int, flags.examples), range(flags.seeds))
     for (name, number, seed), (row, model_dir) in itertools.product(draws, models.items()):
         number = min(number, len(_table(flags, name)) - 1)
         found = _finetuned(flags, model_dir, name, number, seed)
         accuracies[name, number, row, seed] = found["accuracy"]
         accuracies[name, number, "bag of words", seed] = found["bag_of_words"]
+        measured |= {*found["measured"]}
     table = table_of(accuracies)
     print(table, file=sys.stderr)
     if flags.document:
-        fill_table(flags.document, "few_labels", table)
+        fill_table(flags.document, "few_labels", table, measured)
     print(json.dumps({" ".join(map(str, run)): share for run, share in accuracies.items()}))
 
 
@@ -69,7 +72,7 @@ def _without_training(flags: argparse.Namespace) -> str:
 
 def _finetuned(
     flags: argparse.Namespace, model_dir: str, name: str, number: int, seed: int
-) -> dict[str, float]:
+) -> dict[str, Any]:
     """Fine-tunes a model with `number` examples, unless its result is on file."""
     run_name = "-".join([_name(model_dir), name, str(number), str(seed), *flags.set])
     output = os.path.join(flags.output, run_name)

@@ -17,7 +17,7 @@ import json
 import pathlib
 
 from benchmarks.harness.command_line import flag, parse, required
-from benchmarks.harness.tables import fill_table, markdown_table
+from benchmarks.harness.tables import fill_table, markdown_table, measured_with
 from benchmarks.reports import result_figures
 from data_prep.tasks.text_rows import read_text_rows
 from official import xlnet
@@ -68,7 +68,8 @@ def main() -> None:
             for name, of_orders in groups.items()
         ]
         head = ("accuracy (95% interval)", *(f"`{order}`" for order in SCORING_ORDERS))
-        fill_table(flags.document, flags.table, markdown_table([head, *cells]))
+        table = markdown_table([head, *cells])
+        fill_table(flags.document, flags.table, table, measured_with())
     print(json.dumps({order: found["accuracy"] for order, found in metrics.items()}))
 
 

@@ -4,7 +4,7 @@
     python -m benchmarks.learning.stale --renew=ablation.md:cues
 
 A table is stale if the digest of the model, objectives and data (`harness.tables.measured_with`)
-differs from the digest at the end of the table, or if there is none. The last line is JSON:
+differs from a digest at the end of the table, or if there is none. The last line is JSON:
 {table: command}.
 """
 
@@ -19,6 +19,7 @@ from benchmarks.harness.command_line import flag, parse
 from benchmarks.harness.tables import measured_with
 
 _TABLE = re.compile(r"<!-- table: (\S+) -->.*?<!-- end([^>]*)-->", re.S)
+_DIGEST = re.compile(r"sources \w+")
 _COMMAND = re.compile(r"^python -m benchmarks\.learning(?:[^\n]*\\\n)*[^\n]*", re.M)
 
 
@@ -38,7 +39,8 @@ def stale(docs: pathlib.Path) -> dict[str, str]:
         f"{page}:{table[1]}": commands[-1]
         for page, text in texts.items()
         for table in _TABLE.finditer(text)
-        if (commands := _COMMAND.findall(text, 0, table.start())) and today not in table[2]
+        if (commands := _COMMAND.findall(text, 0, table.start()))
+        and {*_DIGEST.findall(table[2])} != {today}
     }
 
 

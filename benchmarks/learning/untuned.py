@@ -56,7 +56,8 @@ def main() -> None:
     table = untuned_table(results)
     print(table, file=sys.stderr)
     if flags.document:
-        fill_table(flags.document, "untuned", table)
+        measured = (entry for result in results for entry in result["measured"])
+        fill_table(flags.document, "untuned", table, measured)
     print(json.dumps({f"{r['model']}/{r['set']}": r["accuracy"] for r in results if r["default"]}))
 
 

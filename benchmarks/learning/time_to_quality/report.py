@@ -14,9 +14,10 @@ from benchmarks.harness.tables import (
     key_of,
     markdown_table,
     mean_and_spread,
+    measured_with,
     read_rows,
 )
-from benchmarks.learning.time_to_quality.runs import Run
+from benchmarks.learning.time_to_quality.runs import Run, config_of
 
 _KEY = ("recipe", "text", "peer", "seed", "num_steps", "rate", "settings")
 _RECIPE = "the recipe"
@@ -30,7 +31,8 @@ def has(path: str, run: Run) -> bool:
 
 def add(path: str, run: Run, result: dict[str, Any]) -> None:
     """Writes the row of a run."""
-    add_row(path, {**_fields(run), **result}, _KEY)
+    measured = measured_with(config_of(run.recipe))
+    add_row(path, {**_fields(run), **result, "measured": measured}, _KEY)
 
 
 def write(results: str, document: str) -> None:
@@ -47,7 +49,8 @@ def write(results: str, document: str) -> None:
                 f"{results}: expected one loss of unigrams for {recipe}, {text}, got {unigrams}; "
                 "rows of an earlier way of holding text out need another name of the text"
             )
-    fill_table(document, "steps", table(rows))
+    measured = (entry for row in rows for entry in row.get("measured", ["sources unknown"]))
+    fill_table(document, "steps", table(rows), measured)
 
 
 def table(rows: list[Row]) -> str:

@@ -270,10 +270,13 @@ def test_a_table_of_other_code_is_stale_and_names_its_command(tmp_path, monkeypa
     page = tmp_path / "page.md"
     command = "python -m benchmarks.learning.cues --output=x \\\n  --document=y"
     ends = {"new": f": configs/tiny.yaml 1, {today}", "old": ": sources 00000000", "none": ""}
+    ends["mixed"] = f"{ends['old']}, {today}"
     tables = [f"<!-- table: {name} -->\n| 1 |\n<!-- end{end} -->" for name, end in ends.items()]
     other = "<!-- table: of_another_benchmark -->\n<!-- end -->"
     page.write_text("\n".join([other, "```sh", command, "```", *tables]))
-    assert stale.stale(tmp_path) == {"page.md:old": command, "page.md:none": command}
+    assert stale.stale(tmp_path) == {
+        f"page.md:{name}": command for name in ("old", "none", "mixed")
+    }
     path = tmp_path / "official/xlnet/modeling/layers/a.py"
     path.parent.mkdir(parents=True)
     (tmp_path / "benchmarks/harness").mkdir(parents=True)
