@@ -231,7 +231,8 @@ class Parameter:
         notes = ["required"] * self.is_required + [f"default: {self.default}"] * is_set
         notes += [str(rule) for rule in self.rules if isinstance(rule, Range)]
         text = self.text[:1].upper() + self.text[1:] + f" ({'; '.join(notes)})" * bool(notes)
-        lines = textwrap.wrap(text, 88, initial_indent=" " * 6, subsequent_indent=" " * 6)
+        lines = textwrap.wrap(text, 82, break_on_hyphens=False)
+        lines = [" " * 6 + line for line in lines]
         no = "[no]" if self.kind is bool else ""
         return "\n".join([f"  --{no}{self.name}{value}", *lines])
 

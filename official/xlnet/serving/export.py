@@ -62,9 +62,7 @@ def export(
     """Exports a model as a SavedModel for TF Serving.
 
     Writes output/<version>/ with the signatures serving_default (raw text), examples (tf.Example)
-    and token_ids, and example server configurations and requests next to it. The version is
-    written atomically, by a rename; TF Serving ignores the temporary directory, as its name is not
-    a number.
+    and token_ids, and example server configurations and requests next to it.
 
     Args:
       model: model directory to export.

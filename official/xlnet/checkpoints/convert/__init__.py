@@ -41,8 +41,7 @@ def convert(
     """Converts a model between our format, Hugging Face (HF) and the TF1 release.
 
     The format of the source is detected from its files: xlnet_config.json (TF1 release),
-    config.json (HF) or config.yaml (our model directory). Variables are read one by one, so peak
-    memory is about the size of the weights. The output is created atomically.
+    config.json (HF) or config.yaml (our model directory).
 
     Args:
       source: directory of the model to convert.
