@@ -9,6 +9,8 @@ blocks are run, at a tiny scale, in the order of the document. A block after a l
 
 import dataclasses
 import functools
+import html
+import json
 import pathlib
 import re
 import shlex
@@ -85,3 +87,26 @@ def rendered(page, path):
     command = [browser, *options, "--dump-dom", path.as_uri()]
     done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=True)
     return done.stdout
+
+
+def overflowing(page, path, width=390):
+    """The elements that reach out of a page in a window of a width, but for what scrolls in it.
+
+    Args:
+      page: the HTML, without scripts of its own.
+      path: the file to write to.
+      width: width of the window, in pixels; 390 is that of a phone.
+    """
+    script = """
+        const page = document.getElementById("page").contentDocument;
+        const inside = ([...page.querySelectorAll("body *")]
+          .filter((x) => x.getBoundingClientRect().right > WIDTH && !x.closest(".wide, pre")));
+        const all = inside.map((x) => x.outerHTML.slice(0, 99));
+        if (page.documentElement.scrollWidth > WIDTH) all.push("the page scrolls");
+        document.getElementById("found").textContent = JSON.stringify(all);
+    """.replace("WIDTH", str(width))
+    frame = f"<iframe id=page style='width:{width}px;height:9999px' frameborder=0 srcdoc="
+    frame += f'"{html.escape(page)}"></iframe><pre id=found></pre>'
+    waiting = f"<script>onload = () => {{ {script} }};</script>"
+    shown = rendered(f"<!DOCTYPE html>{frame}{waiting}", path)
+    return json.loads(html.unescape(re.search(r'<pre id="found">(.*?)</pre>', shown, re.S)[1]))

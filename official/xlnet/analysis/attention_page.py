@@ -12,6 +12,7 @@ import numpy as np
 
 from official.xlnet.analysis.attention_maps import AttentionMaps
 from official.xlnet.analysis.attention_patterns import PRESENT, StrongestHead, find_patterns
+from official.xlnet.analysis.html_page import html_page
 from official.xlnet.tokenization.tokenizer import WORD_START
 
 
@@ -29,10 +30,9 @@ def as_html(maps: AttentionMaps, layers: Sequence[int], heads: Sequence[int]) ->
     # The square root makes small weights visible; one byte per weight keeps the page small.
     levels = np.round(255 * np.sqrt(maps.weights[np.ix_(layers, heads)])).astype(np.uint8)
     pieces = [piece.replace(WORD_START, " ") for piece in maps.pieces]
-    return _PAGE.substitute(
-        title=f"Attention of {len(pieces)} tokens",
-        tokens="".join(
-            f"<span data-i='{i}' tabindex='0'>{html.escape(piece) or '␣'}</span>"
+    body = _BODY.substitute(
+        tokens="\n".join(
+            f"<span data-i='{i}' tabindex='0'>{html.escape(piece.strip()) or '␣'}</span>"
             for i, piece in enumerate(pieces)
         ),
         gallery="".join(_gallery_row(match) for match in find_patterns(maps.weights)),
@@ -45,6 +45,7 @@ def as_html(maps: AttentionMaps, layers: Sequence[int], heads: Sequence[int]) ->
             }
         ),
     )
+    return html_page(f"Attention of {len(pieces)} tokens", _STYLE, body)
 
 
 def _gallery_row(match: StrongestHead) -> str:
@@ -56,30 +57,28 @@ def _gallery_row(match: StrongestHead) -> str:
     )
 
 
-_PAGE = string.Template("""\
-<!DOCTYPE html>
-<html lang="en"><head><meta charset="utf-8">
-<meta name="viewport" content="width=device-width, initial-scale=1"><title>$title</title>
-<style>
-body { font: 16px/1.7 system-ui, sans-serif; max-width: 62rem; margin: 2rem auto; padding: 0 1rem;
-  color: #1c1c1c; background: #fff; }
-h1 { font-size: 1.25rem; } h2 { font-size: 1.1rem; margin-top: 2rem; }
-#tokens span { white-space: pre; padding: .1rem 0; border-radius: .2rem; cursor: default; }
+_STYLE = """\
+#tokens span { border: 1px solid #ccc; border-radius: .2rem; cursor: default; padding: .1rem; }
 #tokens span.here { outline: 2px solid #1c1c1c; }
 #heads { display: flex; flex-wrap: wrap; gap: .5rem; }
 #heads button { border: 2px solid transparent; background: none; padding: .1rem; font: inherit;
   font-size: .75rem; cursor: pointer; }
 #heads button[aria-pressed="true"] { border-color: #b3261e; }
 canvas { image-rendering: pixelated; display: block; }
-#heads canvas { width: 6rem; height: 6rem; } #map { width: min(100%, 36rem); }
-table { border-collapse: collapse; } td, th { padding: 0 .8rem 0 0; text-align: left; }
-</style></head><body>
-<h1>$title</h1>
+#heads canvas { width: 6rem; height: 6rem; } #map { width: 100%; }
+#labelled { display: grid; grid-template-columns: max-content minmax(0, 36rem); gap: .2rem; }
+#rows, #columns { display: grid; grid-auto-rows: 1fr; font-size: .7rem; line-height: 1; }
+#rows { align-items: center; text-align: right; } #columns { grid-auto-flow: column; }
+#columns i { writing-mode: vertical-rl; transform: rotate(180deg); justify-self: center; }
+#rows i, #columns i { font-style: normal; } [hidden] { display: none !important; }
+"""
+_BODY = string.Template("""\
 <p>Select a head, then hover over a token: the darker another token, the higher its attention
 weight. In an attention map, rows are queries and columns are keys. Colors show the square root of
 the weight.</p>
 <p id="tokens">$tokens</p>
-<canvas id="map" aria-label="Attention map of the selected head"></canvas>
+<div id="labelled"><div></div><div id="columns"></div><div id="rows"></div>
+<canvas id="map" aria-label="Attention map of the selected head"></canvas></div>
 <h2>Heads</h2>
 <div id="heads"></div>
 <h2>Attention patterns of figures 2 and 3 of the paper</h2>
@@ -93,6 +92,12 @@ const spans = [...document.querySelectorAll("#tokens span")];
 const map = document.getElementById("map");
 let offset = 0;
 let token = 0;
+for (const box of [document.getElementById("rows"), document.getElementById("columns")]) {
+  box.hidden = size > 64;  // Too small to read.
+  for (const span of spans) {
+    box.append(Object.assign(document.createElement("i"), {textContent: span.textContent.trim()}));
+  }
+}
 function level(start, i, j) { return bytes[start + i * size + j]; }
 function draw(canvas, start) {
   canvas.width = canvas.height = size;
@@ -149,6 +154,4 @@ map.addEventListener("mousemove", ({offsetY}) => {
   show();
 });
 choose(document.querySelector("#heads button"));
-</script>
-</body></html>
-""")
+</script>""")

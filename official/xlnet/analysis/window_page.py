@@ -17,6 +17,7 @@ import string
 import matplotlib.image
 import numpy as np
 
+from official.xlnet.analysis.html_page import html_page
 from official.xlnet.analysis.record_windows import Window
 from official.xlnet.tokenization.tokenizer import WORD_START
 
@@ -49,8 +50,7 @@ def as_html(window: Window) -> str:
         "context in memory": f"{window.memory_length} tokens",
         "targets": int(window.is_target.sum()),
     }
-    return _PAGE.substitute(
-        title=html.escape(window.title),
+    body = _BODY.substitute(
         facts="".join(f"<dt>{name}</dt><dd>{value}</dd>" for name, value in facts.items()),
         tokens="".join(_token(window, i) for i in range(len(window.pieces))),
         text="".join(
@@ -63,6 +63,7 @@ def as_html(window: Window) -> str:
         query=_picture(window.masks.query, window),
         close_up=_close_up(window),
     )
+    return html_page(window.title, _STYLE, body)
 
 
 def _token(window: Window, i: int) -> str:
@@ -117,14 +118,8 @@ def _piece(window: Window, i: int) -> str:
     return html.escape(window.pieces[i].replace(WORD_START, "") or "␣")
 
 
-_PAGE = string.Template("""\
-<!DOCTYPE html>
-<html lang="en"><head><meta charset="utf-8">
-<meta name="viewport" content="width=device-width, initial-scale=1"><title>$title</title>
-<style>
-body { font: 16px/1.7 system-ui, sans-serif; max-width: 62rem; margin: 2rem auto; padding: 0 1rem;
-  color: #1c1c1c; background: #fff; }
-h1 { font-size: 1.25rem; } h2 { font-size: 1.1rem; margin-top: 2rem; } h3 { margin-bottom: 0; }
+_STYLE = """\
+h3 { margin-bottom: 0; }
 dl { display: grid; grid-template-columns: max-content 1fr; gap: 0 1rem; margin: 0; }
 dt { color: #555; } dd { margin: 0; }
 .reuse { background: #eeeeee; } .a { background: #d6ebf5; } .b { background: #fbe9c6; }
@@ -142,8 +137,8 @@ img { image-rendering: pixelated; max-width: 100%; min-width: min(100%, 28rem); 
 .dots th { font-weight: 400; text-align: right; padding-right: .4rem; font-size: .85rem; }
 .dots tr:first-child th { writing-mode: vertical-rl; text-align: left; padding: .2rem 0; }
 small { color: #555; }
-</style></head><body>
-<h1>$title</h1>
+"""
+_BODY = string.Template("""\
 <dl>$facts</dl>
 <h2>Tokens</h2>
 <p><span class="reuse">reuse part</span> <span class="a">A</span> <span class="b">B</span>
@@ -182,6 +177,4 @@ function show(event) {
 box.addEventListener("mouseover", show);
 box.addEventListener("focusin", show);
 box.addEventListener("mouseleave", () => box.classList.remove("on"));
-</script>
-</body></html>
-""")
+</script>""")

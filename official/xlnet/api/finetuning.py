@@ -14,6 +14,7 @@ import tensorflow as tf
 from absl import logging
 
 from data_prep.tasks.task_data import read_task
+from official.xlnet.analysis.report_page import task_page, write_page
 from official.xlnet.api.held_out import held_out
 from official.xlnet.checkpoints.any_format import load_config, load_tokenizer
 from official.xlnet.configs.choices import CLUSTER_TIMEOUT, STRATEGIES
@@ -171,7 +172,14 @@ def finetune(
         metrics = run_finetuning(settings, *data, output, start)
     if name != "folds" and is_chief(distribution):
         metrics["baselines"] = add_baselines(output, metrics, *data)
+        write_page(output, lambda: _page(output, metrics, dev_examples))
     return metrics | train_counts | dev_counts
+
+
+def _page(output: str, metrics: Mapping[str, Any], dev: Sequence[Example]) -> str:
+    config = load_config(output)
+    task = TASKS[config.task.name](config, load_tokenizer(output))
+    return task_page(output, task, metric_of(task, dict(metrics)), dev, [output])
 
 
 def _split(

@@ -8,6 +8,7 @@ from collections.abc import Iterable, Sequence
 from typing import Annotated, Any
 
 from data_prep.tasks.task_data import read_task, stream_task
+from official.xlnet.analysis.report_page import task_page, write_page
 from official.xlnet.api.finetuning import comparison
 from official.xlnet.api.following import follow_run
 from official.xlnet.checkpoints.any_format import load_config
@@ -26,8 +27,10 @@ from official.xlnet.runtime.host import host_state_kept
 from official.xlnet.runtime.progress import Progress
 from official.xlnet.tasks.labels import with_label_type
 from official.xlnet.tasks.reports import REPORT_FILES
+from official.xlnet.tasks.task import Task
 from official.xlnet.training import evaluation
 from official.xlnet.training.finetuning import saved_configuration
+from official.xlnet.training.finetuning_loop import metric_of
 
 
 @public()
@@ -175,10 +178,22 @@ def _evaluate(
     examples, counts = read_task(data, ensemble.task.config.task, max_lost, "data")
     metrics = ensemble.evaluate(examples, output) | counts
     log_counts(data if isinstance(data, str) else "data", metrics)
+    if output:
+        write_page(output, lambda: _page(output, ensemble.task, metrics, examples, models))
     if ensemble.task.metric_note:
         line = comparison(ensemble.task, metrics, metrics.get("baselines"))
         Progress(sys.stderr).log_line(line)
     return metrics
+
+
+def _page(
+    output: str,
+    task: Task,
+    metrics: dict[str, Any],
+    examples: Sequence[Example],
+    models: Sequence[str],
+) -> str:
+    return task_page(output, task, metric_of(task, metrics), examples, models)
 
 
 def _check_report(output: str, inputs: Sequence[Any]) -> None:

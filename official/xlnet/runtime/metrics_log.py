@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
+import glob
+import math
 import os
 import sys
 from collections.abc import Callable
@@ -9,6 +12,7 @@ from typing import Any
 
 import tensorflow as tf
 from absl import logging
+from tensorflow.core.util import event_pb2
 
 from official.xlnet.files.json_files import json_text
 from official.xlnet.runtime.history import open_history
@@ -73,6 +77,24 @@ class RunLog(Progress):
         self._writer.close()
         self._history.close()
         super().close()
+
+
+def read_scalars(model_dir: str, name: str) -> dict[int, float]:
+    """Returns the finite values of a scalar by step, from the TensorBoard logs of a run.
+
+    Args:
+      model_dir: the model directory.
+      name: name of the scalar, e.g. `heldout_loss`.
+    """
+    values: dict[int, float] = {}
+    for path in sorted(glob.glob(os.path.join(glob.escape(model_dir), LOG_DIR, "events.*"))):
+        with contextlib.suppress(tf.errors.DataLossError):  # The last event of a killed run.
+            for record in tf.data.TFRecordDataset(path).as_numpy_iterator():
+                event = event_pb2.Event.FromString(record if name.encode() in record else b"")
+                for value in event.summary.value:
+                    if value.tag == name:
+                        values[event.step] = float(tf.make_ndarray(value.tensor))
+    return {step: value for step, value in values.items() if math.isfinite(value)}
 
 
 class NoLog:

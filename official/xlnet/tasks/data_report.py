@@ -40,8 +40,8 @@ def data_report(
       A tree for JSON: `train` and `dev` with numbers of examples and copies, `classes` with their
       numbers in each, `texts` with what reading them loses, `lengths` in tokens and `counts`.
     """
-    known = set(filter(None, map(_text, train)))
-    texts = {split: list(map(_text, each)) for split, each in (("train", train), ("dev", dev))}
+    known = set(filter(None, map(text_of, train)))
+    texts = {split: list(map(text_of, each)) for split, each in (("train", train), ("dev", dev))}
     of_each = {
         split: collections.Counter(name for example in each for name in classes_of(example))
         for split, each in (("train", train), ("dev", dev))
@@ -124,8 +124,8 @@ def _about_classes(classes: Mapping[str, Sequence[int]]) -> Iterator[str]:
         yield "warning     the classes are numbers; --task=regression predicts amounts"
 
 
-def _text(example: Example) -> str:
-    """Returns the texts of an example as one string, to find copies; "" if it has none."""
+def text_of(example: Example) -> str:
+    """Returns the texts of an example as one string, with zero characters between them."""
     found: list[str] = []
     for name in ("texts", "words", "choices", "question", "context", "query", "document"):
         value = getattr(example, name, ())

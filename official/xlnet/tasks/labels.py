@@ -118,6 +118,22 @@ def check_hidden(found: Collection[str]) -> None:
     )
 
 
+def judged(probabilities: Any, expected: Any, predicted: Any) -> tuple[float, float]:
+    """Returns how wrong the prediction of a class is, and its probability; see `Task.judge`.
+
+    Args:
+      probabilities: the probability of each class, by name or index.
+      expected: name or index of the right class.
+      predicted: name or index of the predicted class.
+
+    Example:
+      >>> judged({"good": 0.25, "bad": 0.75}, "good", "bad"), judged([0.875, 0.125], 0, 0)
+      ((0.75, 0.75), (0.0, 0.875))
+    """
+    wrong = 0.0 if predicted == expected else 1 - probabilities[expected]
+    return wrong, probabilities[predicted]
+
+
 def target_of(labels: Sequence[float], where: str) -> tuple[float, float]:
     """Returns mean and standard deviation of the labels of a regression.
 

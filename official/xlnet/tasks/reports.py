@@ -1,4 +1,4 @@
-"""Evaluation reports: predictions.jsonl, metrics.json and a plot."""
+"""Evaluation reports: predictions.jsonl, metrics.json, a plot, and the name of their page."""
 
 from __future__ import annotations
 
@@ -17,7 +17,8 @@ from official.xlnet.tasks.task import Prediction, Task
 METRICS_FILE = "metrics.json"
 PREDICTIONS_FILE = "predictions.jsonl"
 PICTURE_FILE = "evaluation.png"
-REPORT_FILES = (METRICS_FILE, PREDICTIONS_FILE, PICTURE_FILE)
+PAGE_FILE = "report.html"
+REPORT_FILES = (METRICS_FILE, PREDICTIONS_FILE, PICTURE_FILE, PAGE_FILE)
 _MOST_DRAWN = 50
 
 

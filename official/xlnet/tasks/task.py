@@ -156,6 +156,17 @@ class Task:
         """Returns what `metrics.json` has beside the metrics, such as numbers for each class."""
         return {}
 
+    def judge(self, example: Example, prediction: Prediction) -> tuple[float, float]:
+        """Returns how wrong a prediction is, 0 if it is right, and its probability.
+
+        NaN stands for what is not known; the report then leaves out errors or calibration.
+
+        Args:
+          example: an example with a label.
+          prediction: its prediction, as `predict` returns it.
+        """
+        return math.nan, math.nan
+
     def draw(self, axes, examples: Sequence[Example], predictions: Sequence[Prediction]) -> None:
         """Draws a plot of an evaluation on matplotlib axes: its metrics, unless overridden.
 

@@ -73,6 +73,7 @@ class Loop(keras.callbacks.Callback):
     Attributes:
       state: what a checkpoint holds: `model`, `optimizer` and the `parts` of a subclass.
       step: the last step that has been taken.
+      start: the last step before this call.
       steps_without: number of steps of this call without any target or label, and so without loss
         and update.
       steps_per_second: speed over the recent executions, excluding the first one, which compiles.
@@ -205,7 +206,7 @@ class Loop(keras.callbacks.Callback):
             jit_compile=compiles_step(training.jit_compile, self.strategy),
             steps_per_execution=training.steps_per_execution,
         )
-        self.step = self._start = self._saved_step = int(optimizer.iterations.numpy())
+        self.step = self.start = self._saved_step = int(optimizer.iterations.numpy())
         if self.is_finished():
             self._warn_of_changes()
             return  # Its configuration still describes the steps that were run.
@@ -223,7 +224,14 @@ class Loop(keras.callbacks.Callback):
         self._deadline = time.monotonic() + 60 * minutes
         with matmul_precision(training.products), TerminationSignal() as self._termination:
             steps = self._last_step - self.step
-            model.fit(data, steps_per_epoch=steps, verbose=0, callbacks=[self])
+            self.set_model(model)
+            # Keras warns of slow callbacks, except its own.
+            hooks = keras.callbacks.LambdaCallback(
+                on_train_end=self.on_train_end,
+                on_train_batch_begin=self.on_train_batch_begin,
+                on_train_batch_end=self.on_train_batch_end,
+            )
+            model.fit(data, steps_per_epoch=steps, verbose=0, callbacks=[hooks])
             wait_for_workers(self.strategy)  # A scheduler may end all others with the first.
         how = f"at step {self.step}; checkpoint saved in {self.output}"
         if self._termination.received == signal.SIGINT:
@@ -280,7 +288,7 @@ class Loop(keras.callbacks.Callback):
         self.model.reset_metrics()
 
     def on_train_batch_end(self, batch, logs=None):
-        before, step = self.step, self._start + batch + 1
+        before, step = self.step, self.start + batch + 1
         metrics = {name: float(value) for name, value in logs.items()}
         now = time.monotonic()
         self.step = step

@@ -9,6 +9,7 @@ from typing import Annotated
 import numpy as np
 import tensorflow as tf
 
+from official.xlnet.analysis.report_page import pretraining_page, write_page
 from official.xlnet.checkpoints.any_format import load_config, weights_checksum
 from official.xlnet.configs.choices import CLUSTER_TIMEOUT, STRATEGIES
 from official.xlnet.configs.experiment import XLNetConfig, recipe_path
@@ -122,9 +123,16 @@ def pretrain(
             raise DataError(f"{where}: expected windows with targets, got no target in any step")
         first = history[-1]["step"] - _FINAL_STEPS  # A line may be of several steps.
         losses = [line["loss"] for line in history if line["step"] > first]
-        return {
+        result = {
             "step": loop.step,
             "loss": float(np.mean(losses)),
             "tokens_per_second": loop.tokens_per_second,
             "steps_without_targets": loop.steps_without,
         }
+        if loop.is_chief and loop.step > loop.start:
+            is_tpu = isinstance(distribution, tf.distribute.TPUStrategy)
+            is_alone = distribution.num_replicas_in_sync == 1 and not is_tpu
+            model = loop.state.model if is_alone else None
+            page = (output, result, records[0], loop.unigram_loss, model)
+            write_page(output, lambda: pretraining_page(*page))
+        return result

@@ -34,12 +34,16 @@ class PretrainingLoop(Loop):
       data: the training and held-out data.
       is_continued: whether a new run starts from the weights of another model.
       **arguments: see `Loop`.
+
+    Attributes:
+      unigram_loss: loss of the unigram baseline; None before the first step of the call.
     """
 
     def __init__(self, config: XLNetConfig, data: RunData, is_continued: bool, **arguments):
         super().__init__(config, num_kept=config.training.keep_checkpoints, **arguments)
         self._data, self._is_continued = data, is_continued
         self._heldout_loss: float | None = None
+        self.unigram_loss: float | None = None
 
     @property
     def tokens_per_second(self) -> float:
@@ -87,6 +91,7 @@ class PretrainingLoop(Loop):
         self._baseline = run_health.UnigramBaseline(
             p_V, config.training.warmup_steps, self._last_step
         )
+        self.unigram_loss = self._baseline.loss
         skip = config.training.on_bad_step == "skip"
         self._watch = run_health.Watch(self.state.model, data, self.log, skip)
         self._best_loss = best_heldout_loss(self.output)

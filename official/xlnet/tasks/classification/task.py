@@ -23,6 +23,7 @@ from official.xlnet.tasks.labels import (
     combined,
     complete_labels,
     complete_target,
+    judged,
     label_index,
     mean_score,
     rounded,
@@ -121,6 +122,10 @@ class Classification(TextTask):
             **({"f1_is_of": labels[1]} if len(labels) == 2 else {}),
         }
 
+    def judge(self, example, prediction):
+        expected = self.labels[label_index(self.labels, example.label, example.id)]
+        return judged(prediction["probabilities"], expected, prediction["label"])
+
     def draw(self, axes, examples, predictions):
         """Plots the confusion matrix."""
         draw_confusion(
@@ -197,6 +202,11 @@ class MultiLabel(TextTask):
         true_EC, probability_EC = self._tables(examples, predictions)
         return {"classes": class_details(self.labels, true_EC, (probability_EC > 0.5).astype(int))}
 
+    def judge(self, example, prediction):
+        (true_C,), (probability_C,) = self._tables([example], [prediction])
+        is_wrong_C = (true_C > 0) != (probability_C > 0.5)
+        return np.max(np.abs(true_C - probability_C) * is_wrong_C), np.nan
+
     def draw(self, axes, examples, predictions):
         """Plots the precision-recall curve, micro-averaged over classes."""
         from sklearn import metrics
@@ -264,6 +274,9 @@ class Regression(TextTask):
 
     def evaluate(self, examples, predictions):
         return number_metrics(*self._numbers(examples, predictions))
+
+    def judge(self, example, prediction):
+        return abs(float(example.label) - prediction["score"]), np.nan
 
     def draw(self, axes, examples, predictions):
         """Plots predictions against labels."""

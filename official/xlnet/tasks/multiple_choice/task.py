@@ -14,7 +14,7 @@ from official.xlnet.checkpoints.convert.head_format import (
 from official.xlnet.configs.registry import FORMATS
 from official.xlnet.errors import require_data
 from official.xlnet.tasks.batching import Unit
-from official.xlnet.tasks.labels import combined, rounded, softmax
+from official.xlnet.tasks.labels import combined, judged, rounded, softmax
 from official.xlnet.tasks.multiple_choice import ChoiceConfig, ChoiceExample
 from official.xlnet.tasks.task import Task, in_groups, register_task
 
@@ -124,6 +124,9 @@ class MultipleChoice(Task):
             **predictions[0],
             **_prediction(combined([p["probabilities"] for p in predictions])),
         }
+
+    def judge(self, example, prediction):
+        return judged(prediction["probabilities"], example.label, prediction["choice"])
 
     def evaluate(self, examples, predictions):
         """Computes accuracy, also for each group of examples."""

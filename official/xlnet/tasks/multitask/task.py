@@ -161,6 +161,9 @@ class MultiTask(Task):
             found |= {f"{name}/{metric}": classes for metric, classes in over.items() if own}
         return found
 
+    def judge(self, example, prediction):
+        return self._part(example).judge(example, prediction)
+
     def _part(self, example: TextExample) -> Task:
         require_data(
             example.subtask in self.parts,

@@ -156,6 +156,9 @@ class QuestionAnswering(Task):
                 means["answerable_f1"] = scores[is_answerable, 1]
         return {name: 100 * float(np.mean(values)) for name, values in means.items()}
 
+    def judge(self, example, prediction):
+        return 1 - _scores(prediction["answer"], example)[1], np.nan
+
     def finish(self, examples, predictions):
         """Sets `task.null_threshold` to the threshold with the best F1.
 

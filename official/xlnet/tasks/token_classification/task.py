@@ -195,6 +195,10 @@ class TokenClassification(Task):
             }
         }
 
+    def judge(self, example, prediction):
+        ((true,), (predicted,)), _ = self._tags([example], [prediction])
+        return np.mean([a != b for a, b in zip(true, predicted, strict=True)]), np.nan
+
     def _tags(self, examples, predictions):
         """Tags of the examples and the predictions: as they are, and in the letters of BIOES."""
         known = {meaning(label): label for label in self.labels}
@@ -251,6 +255,10 @@ class TokenRegression(TokenClassification):
 
     def details(self, examples, predictions):
         return {}
+
+    def judge(self, example, prediction):
+        true, predicted = self._numbers([example], [prediction])
+        return np.mean(np.abs(np.subtract(true, predicted))), np.nan
 
     def draw(self, axes, examples, predictions):
         """Plots predictions against labels."""

@@ -1,0 +1,143 @@
+"""Self-contained HTML pages: the frame of all pages, tables and line charts."""
+
+from __future__ import annotations
+
+import html
+import math
+from collections.abc import Iterable, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+_WIDTH, _HEIGHT, _LEFT, _BOTTOM = 480, 260, 52, 40  # Of a chart, with the margins of its labels.
+_MOST_POINTS = 800  # Drawn of a line.
+_SHOWN_PERCENT = (1, 99)  # Of noisy values; the others end at the edge.
+_STYLE = """\
+body { font: 16px/1.7 system-ui, sans-serif; max-width: 62rem; margin: 2rem auto; padding: 0 1rem;
+  color: #1c1c1c; background: #fff; }
+h1 { font-size: 1.25rem; overflow-wrap: anywhere; } h2 { font-size: 1.1rem; margin-top: 2rem; }
+table { border-collapse: collapse; } td, th { padding: 0 .8rem 0 0; text-align: left; }
+"""
+
+
+class Line(NamedTuple):
+    """A line of a chart.
+
+    Attributes:
+      name: its name in the legend.
+      style: how it is drawn: `raw` (thin), `smooth`, `level` (dashed) or `dots`.
+      points: pairs (x, y); x is not negative.
+    """
+
+    name: str
+    style: str
+    points: Sequence[tuple[float, float]]
+
+
+def html_page(title: str, style: str, body: str) -> str:
+    """Returns a page.
+
+    Args:
+      title: its title and heading, as text.
+      style: CSS besides that of all pages.
+      body: the HTML below the heading.
+    """
+    title = html.escape(title)
+    return f"""\
+<!DOCTYPE html>
+<html lang="en"><head><meta charset="utf-8">
+<meta name="viewport" content="width=device-width, initial-scale=1"><title>{title}</title>
+<style>
+{_STYLE}{style}</style></head><body>
+<h1>{title}</h1>
+{body}
+</body></html>
+"""
+
+
+def html_table(head: Sequence[Any], rows: Iterable[Sequence[Any]]) -> str:
+    """Returns a table, which scrolls where it is wider than the page; cells are text.
+
+    Args:
+      head: its first row.
+      rows: the other rows.
+    """
+    lines = [
+        "".join(f"<{tag} dir='auto'>{html.escape(str(cell))}</{tag}>" for cell in row)
+        for tag, row in [("th", head), *(("td", row) for row in rows)]
+    ]
+    return f"<div class='wide'><table><tr>{'</tr><tr>'.join(lines)}</tr></table></div>"
+
+
+def smoothed(points: Sequence[tuple[float, float]], parts: int = 50) -> list[tuple[float, float]]:
+    """Returns the means of y over a 50th of the points, each at the last x of its points.
+
+    The line begins where the first whole mean is known.
+
+    Example:
+      >>> smoothed([(1, 4.0), (2, 2.0), (3, 3.0), (4, 1.0)], parts=2)
+      [(2, 3.0), (3, 2.5), (4, 2.0)]
+    """
+    width = max(1, len(points) // parts)
+    sums = np.cumsum([0.0, *(y for _, y in points)])
+    means = (sums[width:] - sums[:-width]) / width
+    return [(x, y) for (x, _), y in zip(points[width - 1 :], means.tolist(), strict=True)]
+
+
+def chart(lines: Sequence[Line], xlabel: str, ylabel: str) -> str:
+    """Draws lines as inline SVG, with a legend.
+
+    Args:
+      lines: the lines; those without points are left out.
+      xlabel: label of the horizontal axis, as text.
+      ylabel: label of the vertical axis, as text.
+    """
+    lines = [line for line in lines if len(line.points)]
+    ends = []
+    for line in lines:
+        values = np.array(line.points, float)[:, 1]
+        ends += np.percentile(values, _SHOWN_PERCENT if line.style == "raw" else (0, 100)).tolist()
+    xs = [x for line in lines for x, _ in line.points]
+    x_ticks, y_ticks = _ticks(0.0, max(xs)), _ticks(min(ends), max(ends))
+    bottom = _HEIGHT - _BOTTOM
+
+    def place(points: Any) -> np.ndarray:
+        low, high = np.array([x_ticks[0], y_ticks[0]]), np.array([x_ticks[-1], y_ticks[-1]])
+        share = np.clip((np.array(points, float) - low) / (high - low), 0, 1)
+        return np.array([_LEFT, bottom]) + share * [_WIDTH - _LEFT - 16, 12 - bottom]
+
+    drawn = []
+    for x in x_ticks:
+        left = place([x, y_ticks[0]])[0]
+        drawn.append(f"<text x='{left:.1f}' y='{bottom + 16}' class='x'>{x:,.10g}</text>")
+    for y in y_ticks:
+        top = place([x_ticks[0], y])[1]
+        drawn.append(f"<path d='M{_LEFT} {top:.1f}H{_WIDTH - 16}' class='grid'/>")
+        drawn.append(f"<text x='{_LEFT - 6}' y='{top + 4:.1f}' class='y'>{y:,.10g}</text>")
+    for line in lines:
+        places = place(line.points[:: math.ceil(len(line.points) / _MOST_POINTS)])
+        if line.style == "dots":
+            drawn += [f"<circle cx='{x:.1f}' cy='{y:.1f}' r='4'/>" for x, y in places]
+        path = " ".join(f"{x:.1f},{y:.1f}" for x, y in places)
+        drawn.append(f"<polyline points='{path}' class='{line.style}'/>")
+    labels = f"<text x='{_WIDTH / 2}' y='{_HEIGHT - 6}' class='x'>{html.escape(xlabel)}</text>"
+    legend = [f"<b class='{line.style}'>●</b> {html.escape(line.name)}" for line in lines]
+    return (
+        f"<figure><figcaption>{html.escape(ylabel)}: {', '.join(legend)}</figcaption><svg "
+        f"viewBox='0 0 {_WIDTH} {_HEIGHT}' role='img' aria-label='{html.escape(ylabel)}'>"
+        f"{''.join(drawn)}{labels}</svg></figure>"
+    )
+
+
+def _ticks(low: float, high: float) -> list[float]:
+    """Round numbers from below `low` to above `high`, up to seven.
+
+    Example:
+      >>> _ticks(0.7, 3.9)
+      [0, 1, 2, 3, 4]
+    """
+    span = high - low or abs(high) or 1.0
+    unit = 10.0 ** math.floor(math.log10(span / 5))
+    step = next(unit * factor for factor in (1, 2, 5, 10) if span / (unit * factor) <= 5)
+    ends = math.floor(low / step), max(math.ceil(high / step), math.floor(low / step) + 1)
+    return [float(f"{number * step:.10g}") for number in range(ends[0], ends[1] + 1)]
