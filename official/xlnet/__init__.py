@@ -17,16 +17,16 @@ import glob
 import importlib
 import inspect
 import os
+import random
 import sys
 from typing import TYPE_CHECKING, Any
 
+from official.xlnet.errors import StoppedError
 from official.xlnet.modeling.ops.keras_names import register_names
 
-# Device files of NVIDIA, AMD and WSL. TensorFlow, which reads its log level when it is imported,
-# reports an error of cuInit if there is no GPU.
+# Device files of NVIDIA, AMD and WSL. TensorFlow reports an error of cuInit if there is no GPU.
 _HAS_GPU = any(map(glob.glob, ("/dev/nvidia*", "/dev/kfd", "/dev/dxg")))
-if not _HAS_GPU:
-    os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
+os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")  # Read when TensorFlow is imported.
 
 if TYPE_CHECKING:
     import official.xlnet.testing as testing
@@ -110,7 +110,14 @@ def __getattr__(name: str) -> Any:
     name = _FORMER_NAMES.get(name, name)
     if name not in _MODULE_OF:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    globals()[name] = getattr(importlib.import_module(_MODULE_OF[name]), name)
+    state = random.getstate()  # TensorFlow's import draws from it.
+    try:
+        globals()[name] = getattr(importlib.import_module(_MODULE_OF[name]), name)
+    except KeyboardInterrupt:
+        message = "interrupted while TensorFlow was loaded; restart Python to load it whole"
+        raise StoppedError(message) from None
+    finally:
+        random.setstate(state)
     return globals()[name]
 
 

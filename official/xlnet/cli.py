@@ -34,6 +34,7 @@ from official.xlnet.commands.early_checks import check_arguments
 from official.xlnet.commands.other_names import advice, as_settings
 from official.xlnet.errors import ConfigError, XLNetError, did_you_mean
 from official.xlnet.files.json_files import mended, print_json
+from official.xlnet.files.public import called_with_flags
 from official.xlnet.files.text import printable, printable_line
 from official.xlnet.runtime.progress import waiting
 
@@ -89,7 +90,7 @@ def main(argv: list[str] | None = None) -> int:
     outcome = types.SimpleNamespace(status=0)
     with _program(outcome) if argv is None else contextlib.nullcontext():
         verb, rest, outcome.status = _verb(sys.argv[1:] if argv is None else argv)
-        with _errors(verb, outcome):
+        with _errors(verb, outcome), called_with_flags():
             if call := verb and _call(verb, rest):
                 print_json(call())
     return outcome.status
@@ -164,12 +165,11 @@ def set_environment_defaults() -> None:
     """Sets default environment variables for TensorFlow; has to run before it is imported.
 
     tf-models-official requires Keras 2 as `tf.keras`; oneDNN doubles the speed on CPUs where it
-    is not enabled by default; the log level hides startup messages about missing accelerators.
+    is not enabled by default. The package itself hides TensorFlow's log lines.
     Variables that are already set are not changed.
     """
     os.environ.setdefault("TF_USE_LEGACY_KERAS", "1")
     os.environ.setdefault("TF_ENABLE_ONEDNN_OPTS", "1")
-    os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
     if not flags.FLAGS.is_parsed():
         # Each verb has its own FlagValues; absl's global flags keep their defaults.
         flags.FLAGS.mark_as_parsed()

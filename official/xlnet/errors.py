@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import difflib
 import importlib.util
+import traceback
 from collections.abc import Iterable, Mapping
 
 
@@ -39,7 +40,17 @@ def did_you_mean(
     return f"; did you mean {(full or {}).get(matches[0], matches[0])!r}?" if matches else ""
 
 
-class XLNetError(Exception):
+class _OneLine(BaseException):
+    """Base class of errors that notebooks show as one line; `%tb` shows the traceback."""
+
+    def _render_traceback_(self) -> list[str]:
+        if any(frame.name == "tb" for frame in traceback.extract_stack()):
+            return traceback.format_exception(self)
+        name = "KeyboardInterrupt" if isinstance(self, KeyboardInterrupt) else type(self).__name__
+        return [f"{name}: {self}"]
+
+
+class XLNetError(_OneLine, Exception):
     """Base class of errors whose message tells the user what to do.
 
     Attributes:
@@ -100,14 +111,8 @@ class PreemptedError(XLNetError):
     exit_status = 75
 
 
-class StoppedError(KeyboardInterrupt):
-    """A call was stopped by SIGINT: Ctrl-C, or the Stop button of a notebook.
-
-    Notebooks show its message alone, as no line of a traceback would say more.
-    """
-
-    def _render_traceback_(self) -> list[str]:
-        return [f"KeyboardInterrupt: {self}"]
+class StoppedError(_OneLine, KeyboardInterrupt):
+    """A call was stopped by SIGINT: Ctrl-C, or the Stop button of a notebook."""
 
 
 def require_extra(package: str, extra: str, purpose: str) -> None:

@@ -23,7 +23,12 @@ def test_cells_are_interrupted_resume_run_verbs_and_name_wrong_arguments(world, 
     # The kernel's MPLBACKEND is none that a program of its own could load.
     verb = f"!{sys.executable} -m official.xlnet.cli inspect attention --model={world.pretrained}"
     verb += " --text=the --output=a.html"
-    sources = ["from official import xlnet", train, train, steps, verb, "xlnet.score(3, ['the'])"]
+    scored = f"model = xlnet.load_pretrainer({world.pretrained!r})\n"
+    scored += f"words = xlnet.load_tokenizer({world.pretrained!r})\n"
+    scored += "for _ in range(7): xlnet.score(model, ['the'], tokenizer=words)"
+    sources = ["import random; state = random.getstate()\nfrom official import xlnet"]
+    sources += [train, train, steps, verb, "xlnet.score(3, ['the'])", "%tb", scored]
+    sources += ["random.getstate() == state", "1 / 0"]
     cells = [nbformat.v4.new_code_cell(source) for source in sources]
     resources = {"metadata": {"path": str(tmp_path)}}
     notebook = nbformat.v4.new_notebook(cells=cells)
@@ -46,7 +51,15 @@ def test_cells_are_interrupted_resume_run_verbs_and_name_wrong_arguments(world, 
     last, steps = (cell.outputs[-1]["data"]["text/plain"] for cell in notebook.cells[2:4])
     assert last == "60" and ast.literal_eval(steps) == [*range(1, 61)]
     assert (tmp_path / "a.html").read_text(encoding="utf-8").startswith("<!")
-    assert re.search("model: expected .*a path", notebook.cells[5].outputs[-1].evalue)
+    [one] = [x.traceback for x in notebook.cells[5].outputs]
+    assert len(one) == 1 and re.match("ArgumentTypeError: model: expected .*a path", one[0])
+    whole = "\n".join(notebook.cells[6].outputs[-1].traceback)
+    assert "Traceback (most recent call last)" in whole and "in call" in whole
+    assert notebook.cells[7].outputs == []  # Nothing about graphs that are made again.
+    assert notebook.cells[8].outputs[-1]["data"]["text/plain"] == "True"
+    assert len(notebook.cells[9].outputs[-1].traceback) > 1  # Python's own errors are as ever.
+    printed = "".join(x.get("text", "") for cell in notebook.cells for x in cell.outputs)
+    assert not re.search(r"[EWI]0000 |is slow|already initialized|retracing", printed)
 
 
 IMPORTS = {"itertools", "matplotlib", "numpy", "official", "pandas", "pydoc_data", "tensorflow"}

@@ -37,6 +37,7 @@ from official.xlnet.modeling.models.xlnet_pretrainer import XLNetPretrainer
 from official.xlnet.modeling.models.xlnet_task_model import XLNetTaskModel
 from official.xlnet.modeling.networks import Encoder
 from official.xlnet.modeling.ops.keras import Variable, keras
+from official.xlnet.runtime.host import host_state_kept
 from official.xlnet.tokenization.tokenizer import Tokenizer, read_vocabulary, write_vocabulary
 
 # Configuration keys that have to match for two models to have compatible weights.
@@ -69,6 +70,7 @@ _LACKING = {
 
 
 @public()
+@host_state_kept()
 def load_encoder(model_dir: AnyPath) -> Encoder:
     """Loads the encoder of a model directory with its trained weights.
 
@@ -93,6 +95,7 @@ def load_encoder(model_dir: AnyPath) -> Encoder:
 
 
 @public()
+@host_state_kept()
 def load_pretrainer(
     model_dir: AnyPath, config: XLNetConfig | None = None, **kwargs
 ) -> XLNetPretrainer:

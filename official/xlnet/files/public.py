@@ -2,20 +2,25 @@
 
 from __future__ import annotations
 
+import contextlib
+import contextvars
 import functools
 import inspect
+import re
 import typing
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any, ParamSpec, TypeVar
 
 from absl import logging
 
-from official.xlnet.errors import ArgumentTypeError, StoppedError
+from official.xlnet.errors import ArgumentTypeError, StoppedError, XLNetError
 from official.xlnet.files.arguments import PathRule
 from official.xlnet.files.schema import conform, options
 
 _P = ParamSpec("_P")
 _T = TypeVar("_T")
+_takes_flags = contextvars.ContextVar("takes_flags", default=False)
+_FLAG = re.compile(r"--(\w+)(=[\w.]+=[^\s;,)]+)?")
 
 
 def public(**former: str) -> Callable[[Callable[_P, _T]], Callable[_P, _T]]:
@@ -66,11 +71,35 @@ def public(**former: str) -> Callable[[Callable[_P, _T]], Callable[_P, _T]]:
                     return named(function(*bound.args, **bound.kwargs))
             except KeyboardInterrupt as error:
                 raise StoppedError(*error.args or ["interrupted"]) from None
+            except XLNetError as error:
+                if not _takes_flags.get():
+                    error.args = (_FLAG.sub(_argument, str(error)), *error.args[1:])
+                raise
 
         call.__signature__ = signature  # type: ignore[attr-defined]
         return call
 
     return decorate
+
+
+@contextlib.contextmanager
+def called_with_flags() -> Iterator[None]:
+    """Context manager in which messages name flags, `--output`, and not arguments of Python."""
+    token = _takes_flags.set(True)
+    try:
+        yield
+    finally:
+        _takes_flags.reset(token)
+
+
+def _argument(flag: re.Match[str]) -> str:
+    """The argument of Python that a flag in a message stands for.
+
+    Example:
+      >>> _FLAG.sub(_argument, "see --max_lost; --set=task.epochs=3 or --format=text")
+      'see max_lost; set=["task.epochs=3"] or format=text'
+    """
+    return f'{flag[1]}=["{flag[2][1:]}"]' if flag[2] else flag[1]
 
 
 def _kinds(function: Callable, signature: inspect.Signature) -> dict[str, Any]:

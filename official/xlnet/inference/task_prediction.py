@@ -27,6 +27,7 @@ from official.xlnet.modeling.models.xlnet_task_model import (
     XLNetTaskModel,
     bucket_lengths,
 )
+from official.xlnet.runtime.host import host_state_kept
 from official.xlnet.tasks.batching import batches_of_equal, bucket, collate
 from official.xlnet.tasks.task import Prediction, Task, metrics_of
 
@@ -45,6 +46,7 @@ def task_config(model_dir: str) -> XLNetConfig:
     return config
 
 
+@host_state_kept()
 def load_task(model_dir: str) -> tuple[XLNetTaskModel, Task]:
     """The model of a fine-tuned model directory, and its task.
 

@@ -135,7 +135,7 @@ def limit_threads(training: TrainingConfig) -> None:
     try:
         tf.config.threading.set_intra_op_parallelism_threads(max(1, num_cores() // slices))
     except RuntimeError:
-        logging.warning(
+        logging.info(
             "training.parallel_slices: TensorFlow is already initialized, so the number of "
             "intra-op threads cannot be changed; parallel gradient accumulation will be slower"
         )

@@ -7,7 +7,7 @@ import pytest
 import tensorflow as tf
 
 from official import xlnet
-from official.xlnet.errors import ConfigError
+from official.xlnet.errors import ConfigError, StoppedError
 from official.xlnet.modeling.ops.keras import keras
 from tests.helpers.corpora import vocabulary_dir
 from tests.helpers.tiny import randomize, tiny_config
@@ -61,6 +61,12 @@ def test_from_a_folder_to_fit_on_strings(world, tmp_path):
     labels = [1, 0, 1, 0]
     history = model.fit(TEXTS, labels, validation_data=(np.array(TEXTS), labels), epochs=30)
     losses = history.history["val_loss"]
+
+    def stop(logs):
+        raise KeyboardInterrupt
+
+    with pytest.raises(StoppedError, match=r"^interrupted$"):
+        model.fit(TEXTS, labels, callbacks=[keras.callbacks.LambdaCallback(on_train_begin=stop)])
     assert losses[-1] < 0.8 * losses[0]
     data = tf.data.Dataset.from_tensor_slices((TEXTS, labels)).batch(3)
     assert model.evaluate(data, verbose=0)[0] == pytest.approx(losses[-1], rel=1e-4)

@@ -1,6 +1,7 @@
 """What a notebook shows of our objects, compares, and sends to other processes."""
 
 import pickle
+import random
 
 import numpy as np
 import pandas as pd
@@ -51,6 +52,13 @@ def test_scorers_are_a_line_and_are_pickled_by_their_path(model_dir):
         xlnet.TextEmbedder(model.encoder, tokenizer),
     ):
         assert_refused("of a path to be pickled", pickle.dumps, of_weights)
+
+
+def test_loaders_keep_the_random_state_of_python(model_dir):
+    before = random.getstate()
+    xlnet.load_pretrainer(model_dir)
+    xlnet.load_encoder(model_dir)
+    assert random.getstate() == before
 
 
 def test_predictors_give_the_index_of_a_frame_and_the_same_elsewhere(tmp_path):

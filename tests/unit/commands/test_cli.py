@@ -311,7 +311,10 @@ def test_what_steers_a_terminal_is_shown_escaped(capsys):
 
 @pytest.mark.parametrize("has_gpu", [False, True])
 def test_tensorflow_is_quiet_where_there_is_no_gpu(has_gpu):
-    """Also for programs that import the package, and with its own messages shown."""
+    """Also for programs that import the package, and with its own messages shown.
+
+    With a GPU, its messages are shown from `info` on.
+    """
     level = "os.environ.get('TF_CPP_MIN_LOG_LEVEL')"
     program = (
         f"import glob, os; glob.glob = lambda path: [path] * ({has_gpu} and 'nvidia' in path);"
@@ -322,7 +325,7 @@ def test_tensorflow_is_quiet_where_there_is_no_gpu(has_gpu):
     run = subprocess.run(
         [sys.executable, "-c", program], env=environment, capture_output=True, text=True, check=True
     )
-    assert run.stdout.split() == (["None", "0"] if has_gpu else ["3", "3"])
+    assert run.stdout.split() == ["3", "0" if has_gpu else "3"]
 
 
 @pytest.mark.slow

@@ -12,9 +12,9 @@ import numpy as np
 import pytest
 
 from official import xlnet
-from official.xlnet.errors import ConfigError
+from official.xlnet.errors import ConfigError, DataError
 from official.xlnet.files.arguments import Path
-from official.xlnet.files.public import public
+from official.xlnet.files.public import called_with_flags, public
 from official.xlnet.files.schema import Range
 
 # Parameters that take a path, in whatever function they are.
@@ -126,3 +126,26 @@ def test_arguments_become_what_is_expected():
     with pytest.raises(TypeError, match=r"\(\) missing .* argument: 'other'"):
         named(path)
     assert list(inspect.signature(named).parameters)[2:] == ["weights", "number", "share"]
+
+
+@public()
+def _refuse(text: str) -> None:
+    raise DataError(text)
+
+
+def test_messages_name_arguments_in_python_and_notebooks_show_them_in_a_line():
+    said = "3 rows, see --max_lost; --set=task.epochs=3, or --format=text of a - b --- c"
+    in_python = said.replace("--max", "max").replace("--format", "format")
+    in_python = in_python.replace("--set=task.epochs=3", 'set=["task.epochs=3"]')
+    with pytest.raises(DataError) as error:
+        _refuse(said)
+    assert str(error.value) == in_python.replace("--- c", "--- c")
+    assert error.value._render_traceback_() == [f"DataError: {in_python}"]
+
+    def tb():  # The magic of IPython.
+        return "".join(error.value._render_traceback_())
+
+    assert "Traceback (most recent call last)" in tb() and "in _refuse" in tb()
+    with called_with_flags(), pytest.raises(DataError) as error:
+        _refuse(said)
+    assert str(error.value) == said

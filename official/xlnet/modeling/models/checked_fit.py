@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import tensorflow as tf
 
-from official.xlnet.errors import require_config
+from official.xlnet.errors import StoppedError, require_config
 from official.xlnet.modeling.networks.encoder_inputs import require_known
 from official.xlnet.modeling.ops.keras import (
     IS_KERAS_3,
@@ -88,6 +88,7 @@ class CheckedFit(GuardedLayer, keras.Model):
         Raises:
           ConfigError: a callback is of Keras 3, or sets the learning rate of an optimizer that
             follows a schedule, or there are class or sample weights without labels.
+          StoppedError: it was interrupted; notebooks show this `KeyboardInterrupt` in one line.
         """
         require_no_other_keras("callbacks", getattr(callbacks, "callbacks", callbacks))
         _check_callbacks(callbacks, self.optimizer)
@@ -100,7 +101,10 @@ class CheckedFit(GuardedLayer, keras.Model):
             divisor = math.gcd(self.steps_per_execution, num_steps)
             if divisor < self.steps_per_execution:
                 self.steps_per_execution, self.train_function = divisor, None
-        return super().fit(self._inputs(x), _arrays(y), *args, **kwargs)
+        try:
+            return super().fit(self._inputs(x), _arrays(y), *args, **kwargs)
+        except KeyboardInterrupt as error:
+            raise StoppedError(*error.args or ["interrupted"]) from None
 
     def evaluate(self, x=None, y=None, *args, **kwargs):
         """As in Keras; raises `ConfigError` where there are sample weights without labels."""
