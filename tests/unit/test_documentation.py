@@ -84,6 +84,14 @@ def test_the_site_has_every_name_with_its_arguments_and_the_list_leads_there(tmp
                 assert re.search(rf"\b{argument}\b", text), f"{name}({argument})"
 
 
+def test_tables_name_their_columns():
+    """All except the first one."""
+    for path in [ROOT / "README.md", *DOCS.glob("*.md")]:
+        heads = re.findall(r"^(\|.*)\n\|[-:| ]+\|$", path.read_text(encoding="utf-8"), re.M)
+        empty = [head for head in heads if "" in map(str.strip, head.split("|")[2:-1])]
+        assert empty == [], path
+
+
 def test_no_picture_is_older_than_what_it_shows(tmp_path, monkeypatch):
     assert figures.older(DOCS) == [], "make figures"
     assert {path.stem for path in (DOCS / "images").iterdir()} == set(figures.PICTURES)

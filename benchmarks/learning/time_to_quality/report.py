@@ -58,7 +58,16 @@ def table(rows: list[Row]) -> str:
 
     Runs that differ in the seed only share a line. The best at a number of steps is first.
     """
-    titles = ["recipe", "text", "steps", "", "seeds", "after a sixth", "after half", "at the end"]
+    titles = [
+        "recipe",
+        "text",
+        "steps",
+        "variant",
+        "seeds",
+        "after a sixth",
+        "after half",
+        "at the end",
+    ]
     lines = [titles]
     for (recipe, text), of_text in _by_text(rows).items():
         unigram = f"{of_text[0]['unigram_loss']:.3f}"

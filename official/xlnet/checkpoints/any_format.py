@@ -10,8 +10,8 @@ import os
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from official.xlnet.configs.experiment import CONFIG_FILE, XLNetConfig
-from official.xlnet.errors import ConfigError, require_config
+from official.xlnet.configs.experiment import CONFIG_FILE, XLNetConfig, require_model
+from official.xlnet.errors import require_config
 from official.xlnet.files import file_system
 from official.xlnet.files.arguments import AnyPath
 from official.xlnet.files.checksums import content_checksum
@@ -70,11 +70,7 @@ def load_config(
       >>> load_config("xlnet_cased_L-12_H-768_A-12").model.num_layers
       12
     """
-    if not file_system.exists(path):
-        raise ConfigError(
-            f"no configuration at {path!r}: expected a model directory, an HF folder, a TF1 "
-            "release, a YAML file or, where a recipe is asked for, its name, e.g. tiny"
-        )
+    require_model(path)
     source = foreign_source(path)
     if source is not None:
         source.config.apply(overrides)

@@ -7,11 +7,16 @@ same, and what needs more: models of other formats, files in buckets and the dat
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 from official.xlnet.commands.declarations import Parameter
-from official.xlnet.configs.experiment import CONFIG_FILE, XLNetConfig, recipe_path
+from official.xlnet.configs.experiment import (
+    CONFIG_FILE,
+    XLNetConfig,
+    recipe_path,
+    require_model,
+)
 from official.xlnet.configs.finetuning_defaults import finetuning_configuration
 from official.xlnet.configs.registry import task_settings
 from official.xlnet.errors import require_config
@@ -37,12 +42,26 @@ def check_arguments(
       DataError: a task is unknown.
     """
     values = {name: parameters[name].checked(value) for name, value in values.items()}
+    for path in () if values.get("follow") else _models(values):
+        _require_local(path)
     if values.get("task"):
         task_settings(values["task"])
     try:
         _CHECKS.get(verb, _keys)(values)
     except _NotReadHereError:
         _keys(values)
+
+
+def _models(values: Mapping[str, Any]) -> Iterator[str]:
+    """The paths of models among the arguments."""
+    for value in map(values.get, ("model", "init_from", "source")):
+        yield from [value] if isinstance(value, str) else value or ()
+
+
+def _require_local(path: str) -> None:
+    """Raises `ConfigError` if there is nothing at a path on this machine."""
+    if not file_system.is_remote(path):
+        require_model(path)
 
 
 def _keys(values: Mapping[str, Any]) -> None:
@@ -69,9 +88,10 @@ def _prediction(values: Mapping[str, Any]) -> None:
 
 def _load(path: str, overrides: Sequence[str] = (), base: XLNetConfig | None = None) -> XLNetConfig:
     """Loads the configuration of a model directory or file on this machine."""
+    _require_local(path)
     file = os.path.join(path, CONFIG_FILE) if os.path.isdir(path) else path
     if file_system.is_remote(path) or not os.path.isfile(file):
-        raise _NotReadHereError  # The verb says what is missing.
+        raise _NotReadHereError  # Another format.
     return XLNetConfig.load(path, overrides, base)
 
 

@@ -98,7 +98,7 @@ def embed_file(
     def said() -> str:
         left = (time.monotonic() - start) / max(done, 1) * (len(texts) - done)
         left_words = f"  {minutes_and_seconds(left)} left" if 0 < done < len(texts) else ""
-        return f"{done}/{len(texts)} texts, {embedder.num_windows} windows{left_words}"
+        return f"texts: {done}/{len(texts)}, windows: {embedder.num_windows}{left_words}"
 
     vectors = vector_file(output, written, embedder.width)
     with matmul_precision(products), vectors as write, elapsed_time(said):

@@ -103,7 +103,7 @@ def score_file(
     scorer = Scorer(scored_model, tokenizer)
     if consistency:
         scorer.require_one_window([row["text"] for row in rows], "consistency")
-    with elapsed_time(lambda: f"{len(texts)} texts, {scorer.num_windows} windows"):
+    with elapsed_time(lambda: f"texts: {len(texts)}, windows: {scorer.num_windows}"):
         scores = scorer.score(
             [whole for whole, _ in texts],
             *(order, num_orders, seed),

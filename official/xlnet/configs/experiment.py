@@ -66,6 +66,19 @@ def recipe_path(path: str) -> str:
     return recipe if is_named and not file_system.exists(path) else path
 
 
+def require_model(path: str) -> None:
+    """Raises `ConfigError` if there is nothing at the path of a model or recipe.
+
+    Args:
+      path: a path of any kind.
+    """
+    if not file_system.exists(path):
+        raise ConfigError(
+            f"no configuration at {path!r}: expected a model directory, an HF folder, a TF1 "
+            "release, a YAML file or, where a recipe is asked for, its name, e.g. tiny"
+        )
+
+
 @dataclasses.dataclass(slots=True, repr=False)
 class XLNetConfig:
     """Configuration of an XLNet experiment.

@@ -154,7 +154,11 @@ def log_counts(source: str, counts: Mapping[str, Any]) -> None:
       source: the file.
       counts: numbers, some of them by a name of `_SAID`.
     """
-    said = [f"{counts[name]:,} {what}" for name, what in _SAID.items() if counts.get(name)]
+    said = [
+        f"{number:,} {what.removesuffix('s') if number == 1 else what}"
+        for name, what in _SAID.items()
+        if (number := counts.get(name))
+    ]
     Progress(sys.stderr).log_line(f"{source}: {', '.join(said)}")
 
 

@@ -172,7 +172,7 @@ class FineTuningLoop(Loop):
             if not isinstance(value, str)
         )
         best = f"best {metric} {metric_text(state.best)} at step {state.best_step}"
-        self.log.log_line(f"step {self.step}/{last}  {shown}  {best}")
+        self.log.log_line(f"step {self.step}/{last}  dev: {shown}  {best}")
         if state.stopped:
             early = f"stops early: {patience} evaluations without gain"
             self.log.log_line(f"{early} (--set=task.patience=0 runs all {last} steps)")

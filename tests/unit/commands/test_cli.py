@@ -194,6 +194,7 @@ READERS = [
 @pytest.mark.parametrize("arguments", READERS, ids=lambda arguments: " ".join(arguments[:2]))
 def test_an_input_is_not_replaced(tmp_path, monkeypatch, capsys, arguments):
     monkeypatch.chdir(tmp_path)
+    (tmp_path / "m").mkdir()
     (tmp_path / "texts.npy").write_bytes(b"what would be lost\n")
     (tmp_path / "link").symlink_to("texts.npy")
     for output in ("texts.npy", "./texts.npy", "link"):

@@ -43,6 +43,8 @@ def wrong_cases(rng):
     }
     for verb, given in whole.items():
         parameters = VERBS[verb].parameters
+        if any(name in parameters and parameters[name].is_required for name in ("model", "source")):
+            yield [verb, *given], "no configuration at 'x': expected a model directory"
         flag = rng.choice([name for name in parameters if len(name) > 5])
         yield [verb, *given, f"--{misspelt(rng, flag)}=1"], "; did you mean '--"
         numbers = [x for x in parameters.values() if any(isinstance(r, Range) for r in x.rules)]
@@ -52,6 +54,8 @@ def wrong_cases(rng):
         words = [x for x in parameters.values() if any(isinstance(r, OneOf) for r in x.rules)]
         for parameter in rng.sample(words, min(1, len(words))):
             yield [verb, *given, f"--{parameter.name}=no"], f"--{parameter.name}: expected one of"
+    for verb in ("prepare", "pretrain"):
+        yield [verb, *whole[verb], "--config=no.yaml"], "no configuration at 'no.yaml': expected"
     config, given = XLNetConfig(), ["--config=tiny", "--data=x", "--output=x"]
     for section in config.__dataclass_fields__:
         key = rng.choice([x for x in getattr(config, section).known_keys() if len(x) > 8])

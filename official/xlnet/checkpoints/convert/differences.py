@@ -148,5 +148,5 @@ def readme(
     numbers = {name: x for name, x in metrics.items() if isinstance(x, float)}
     if numbers:
         rows = "\n".join(f"| {name} | {value:.4g} |" for name, value in numbers.items())
-        card += f"\n| metric on the dev set | |\n|---|---|\n{rows}\n"
+        card += f"\n| metric on the dev set | value |\n|---|---|\n{rows}\n"
     return card + (text and f"\n{text}")
