@@ -119,7 +119,8 @@ def pretraining_page(
       result: what `pretrain` returns.
       records: the data set, whose held-out texts get blanks.
       unigram_loss: loss of a unigram baseline, if it is known.
-      model: the model that fills blanks; None to leave them out.
+      model: the model that fills blanks; None to leave them out, e.g. as it is no better than
+        unigrams.
     """
     held_out = sorted(read_scalars(directory, "heldout_loss").items())
     rows = [

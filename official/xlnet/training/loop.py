@@ -225,13 +225,7 @@ class Loop(keras.callbacks.Callback):
         with matmul_precision(training.products), TerminationSignal() as self._termination:
             steps = self._last_step - self.step
             self.set_model(model)
-            # Keras warns of slow callbacks, except its own.
-            hooks = keras.callbacks.LambdaCallback(
-                on_train_end=self.on_train_end,
-                on_train_batch_begin=self.on_train_batch_begin,
-                on_train_batch_end=self.on_train_batch_end,
-            )
-            model.fit(data, steps_per_epoch=steps, verbose=0, callbacks=[hooks])
+            model.fit(data, steps_per_epoch=steps, verbose=0, callbacks=[self._hooks()])
             wait_for_workers(self.strategy)  # A scheduler may end all others with the first.
         how = f"at step {self.step}; checkpoint saved in {self.output}"
         if self._termination.received == signal.SIGINT:
@@ -283,6 +277,14 @@ class Loop(keras.callbacks.Callback):
             )
 
     # Callbacks of Keras.
+
+    def _hooks(self) -> keras.callbacks.Callback:
+        """These callbacks as one of Keras' own, which does not warn that it is slow."""
+        return keras.callbacks.LambdaCallback(
+            on_train_end=self.on_train_end,
+            on_train_batch_begin=self.on_train_batch_begin,
+            on_train_batch_end=self.on_train_batch_end,
+        )
 
     def on_train_batch_begin(self, batch, logs=None):
         self.model.reset_metrics()

@@ -132,7 +132,8 @@ def pretrain(
         if loop.is_chief and loop.step > loop.start:
             is_tpu = isinstance(distribution, tf.distribute.TPUStrategy)
             is_alone = distribution.num_replicas_in_sync == 1 and not is_tpu
-            model = loop.state.model if is_alone else None
+            has_learned = result["loss"] < (loop.unigram_loss or 0.0)
+            model = loop.state.model if is_alone and has_learned else None
             page = (output, result, records[0], loop.unigram_loss, model)
             write_page(output, lambda: pretraining_page(*page))
         return result

@@ -14,8 +14,10 @@ import tensorflow as tf
 
 from official.xlnet.analysis import report_page
 from official.xlnet.analysis.html_page import Line, chart, html_page, smoothed
+from official.xlnet.checkpoints.model_directory import load_pretrainer
 from official.xlnet.commands import COMMON, VERBS
 from official.xlnet.data.examples import TextExample
+from official.xlnet.data.pretraining_dataset import Records
 from official.xlnet.files.yaml_files import read_yaml
 from official.xlnet.runtime.metrics_log import RunLog, read_scalars
 from official.xlnet.tasks.multiple_choice import ChoiceExample
@@ -78,6 +80,9 @@ def test_the_page_of_fine_tuning_says_what_its_files_say(world):
 def test_the_page_of_pretraining_shows_the_run(world):
     page = pathlib.Path(world.pretrained, "report.html").read_text()
     _, found = sections(page)
+    assert "Blanks" not in found  # It is no better than unigrams.
+    result = dict(cells(found["Result"])[1:])
+    assert float(result["loss"]) > float(result["loss of unigrams"])
     scalars = [json.loads(x) for x in lines_of(world.pretrained, "logs/scalars.jsonl")]
     held_out = {x["step"]: x["heldout_loss"] for x in scalars if "heldout_loss" in x}
     assert read_scalars(world.pretrained, "heldout_loss") == pytest.approx(held_out)
@@ -85,7 +90,10 @@ def test_the_page_of_pretraining_shows_the_run(world):
     assert ["held-out loss", f"{held_out[60]:.4f}"] in cells(found["Result"])
     level = points_of(found["Training"], "level")[:, 1]
     assert level[0] == level[1] and "unigrams" in found["Training"]
-    blanks = cells(found["Blanks"])[1:]
+    model, records = load_pretrainer(world.pretrained), Records(world.data)
+    run = {"step": 60, "loss": 4.5}
+    page = report_page.pretraining_page(world.pretrained, run, records, 4.7, model)
+    blanks = cells(sections(page)[1]["Blanks"])[1:]
     text = unicodedata.normalize("NFKD", pathlib.Path(world.text).read_text())
     text = text.replace("\u0308", "")  # As the tokenizer cleans it.
     assert len(blanks) == 3 and all(x.count("%") == 5 and hidden in text for _, hidden, x in blanks)

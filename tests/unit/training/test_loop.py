@@ -27,7 +27,7 @@ def loop(monkeypatch, tmp_path):
     model = types.SimpleNamespace(stop_training=False, has_loss_scale=False, optimizer=optimizer)
     loop.set_model(model)
     loop.state = types.SimpleNamespace(model=model, optimizer=optimizer)
-    loop.step = loop._start = loop._saved_step = 10
+    loop.step = loop.start = loop._saved_step = 10
     loop.log, loop._writer = mock.Mock(), mock.Mock()
     loop._loss_scale, loop._deadline = 1.0, float("inf")
     loop._termination = types.SimpleNamespace(received=False)
