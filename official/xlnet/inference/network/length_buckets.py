@@ -7,8 +7,6 @@ from collections.abc import Callable, Sequence
 
 import tensorflow as tf
 
-from official.xlnet.modeling.kernels.tensorflow_internals import branches_as_calls
-
 Tensors = dict[str, tf.Tensor]
 _SHORTEST = 16  # Tokens of the shortest default length.
 _TOKENS_AT_ONCE = 16384  # Rows times their length: bounds the memory that a request takes.
@@ -88,8 +86,7 @@ def _part(graphs, inputs, rows, length, longest, per_token):
         }
         return {name: tf.zeros(shapes[name], x.dtype) for name, x in run.structured_outputs.items()}
 
-    with branches_as_calls():
-        return tf.cond(tf.size(rows) > 0, some, none)
+    return tf.cond(tf.size(rows) > 0, some, none)
 
 
 def _in_parts(call, rows, at_once, specs):

@@ -14,7 +14,6 @@ models of users, subclasses of this package's classes too, are converted as ever
 
 from __future__ import annotations
 
-import contextlib
 import contextvars
 import weakref
 from collections.abc import Callable, Iterator, Sequence
@@ -24,7 +23,7 @@ import tensorflow as tf
 from tensorflow.compiler.tf2xla.ops import gen_xla_ops
 from tensorflow.python.autograph.core import config
 from tensorflow.python.framework import ops
-from tensorflow.python.ops import control_flow_util, control_flow_util_v2, custom_gradient
+from tensorflow.python.ops import control_flow_util, custom_gradient
 
 T = TypeVar("T")
 _register = custom_gradient._graph_mode_decorator
@@ -40,20 +39,6 @@ def is_compiled() -> bool:
 def optimization_barrier(tensors: Sequence[tf.Tensor]) -> list[tf.Tensor]:
     """Returns the tensors, each computed after all of them; only where XLA compiles the graph."""
     return gen_xla_ops.xla_optimization_barrier(tensors)
-
-
-@contextlib.contextmanager
-def branches_as_calls() -> Iterator[None]:
-    """Context manager: a `tf.cond` traced inside calls the function of its branch.
-
-    TensorFlow inlines both branches otherwise, with a `Switch` for each variable that they read.
-    """
-    before = control_flow_util_v2._DISABLE_LOWER_USING_SWITCH_MERGE
-    control_flow_util_v2._DISABLE_LOWER_USING_SWITCH_MERGE = True
-    try:
-        yield
-    finally:
-        control_flow_util_v2._DISABLE_LOWER_USING_SWITCH_MERGE = before
 
 
 def without_custom_gradients(trace: Callable[[], T]) -> T:
