@@ -4,8 +4,9 @@
 2. The usual names of a task decide, exactly: `label`, `ner_tags`, `idx`, `url`, …
 3. The settings choose: `task.text_columns`, `task.label_column`.
 
-All other columns are texts, except numbers, truth values, dates and lists. If several columns are
-left where one is needed, an error lists them, each with an example, and the setting that chooses.
+All other columns are texts, except numbers, truth values, dates, durations, lists and empty ones.
+If several columns are left where one is needed, an error lists them, each with an example, and the
+setting that chooses.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from data_prep.tasks.rows import Row, listed
+from data_prep.tasks.rows import TEXTS, Row, listed
 from data_prep.tasks.table_files import needed_columns
 from official.xlnet.configs.task import TaskConfig
 from official.xlnet.data.reading import Reading
@@ -31,8 +32,13 @@ _ABOUT_A_ROW = {
 _INDEX = re.compile(r"\s*|Unnamed: \d+(_level_\d+)?|__index_level_\d+__")  # As pandas writes it.
 _WORD = re.compile(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])|[^\W\d_]+")
 _NO_TEXT = {  # {kind: its values in a file}
-    "numbers": re.compile(r"\s*([-+]?(\d+\.?\d*|\.\d+)(e[-+]?\d+)?|true|false)\s*", re.IGNORECASE),
-    "dates": re.compile(r"(?=\d)(\d{4}-\d\d-\d\d)?([ T]?\d\d:\d\d(:[\d.]+)?)?(Z|[-+][\d:]+)?"),
+    "numbers": re.compile(
+        r"\s*([-+]?(\d+\.?\d*|\.\d+|inf)(e[-+]?\d+)?|nan|true|false)\s*", re.IGNORECASE
+    ),
+    "dates": re.compile(  # And durations.
+        r"(?=-?\d)(\d{4}-\d\d-\d\d|-?\d+ days?,?)?([ T]?\+?\d\d?:\d\d(:[\d.]+)?)?"
+        r"(Z|[-+][\d:]+)?|-?P(?=T?\d)[\dDTHMS.]+"
+    ),
 }
 
 
@@ -84,6 +90,7 @@ def columns_of(reading: Reading, rows: Iterable[Row]) -> Columns:
     by_text = reading.with_labels  # A text of the first row alone says nothing of the others.
     reasons = {
         name: _why_not(name, [v for v in found if by_text or not isinstance(v, str)])
+        or ("empty" if by_text and not found else "")
         for name, found in values.items()
     }
     if not is_set:
@@ -148,8 +155,9 @@ def _why_not(column: str, values: Sequence[Any]) -> str:
         return "pandas index"
     if is_id(column):
         return "id"
-    if any(isinstance(value, list | dict) for value in values[:1]):
-        return "lists"
+    for value in values[:1]:
+        if not isinstance(value, TEXTS):
+            return "lists" if isinstance(value, list | dict) else type(value).__name__
     if column.lower() in _ABOUT_A_ROW:
         return "by name"
     kinds = (kind for kind, form in _NO_TEXT.items() if all(form.fullmatch(str(v)) for v in values))

@@ -15,6 +15,8 @@ from official.xlnet.files.schema import shown
 
 Row = dict[str, Any]
 Made = TypeVar("Made")
+# Types of values that are written as text.
+TEXTS = str | int | float | datetime.date | datetime.time | datetime.timedelta
 _TRUTH = {"true": "1", "false": "0"}
 MAX_NUMBER = 1e18  # Its square is finite in float32.
 
@@ -173,7 +175,7 @@ def _name(value: Any, column: str, expected: str) -> str:
 
 
 def _text(value: Any, column: str, expected: str = "text") -> str:
-    is_text = isinstance(value, str | int | datetime.date | datetime.time)
-    if not (is_text or (isinstance(value, float) and math.isfinite(value))):
+    is_infinite = isinstance(value, float) and not math.isfinite(value)
+    if is_infinite or not isinstance(value, TEXTS):
         raise WrongRowError(f"expected {expected} in {column!r}, got {shown(value)}")
     return str(value)

@@ -97,8 +97,10 @@ def plain(value: Any) -> Any:
     for kind in (int, float):
         if isinstance(value, kind) and type(value) is not bool:
             value = kind(value)  # Not as a class of its own, as above.
-    if isinstance(value, np.ndarray | np.generic) and value.dtype.kind == "M":
-        value = value.astype("datetime64[us]")  # In nanoseconds, `tolist` returns integers.
+    if isinstance(value, np.ndarray | np.generic) and value.dtype.kind in "mM":
+        value = value.astype(
+            f"{value.dtype.kind}8[us]"
+        )  # In nanoseconds, `tolist` returns integers.
     if isinstance(value, bytes):
         with contextlib.suppress(UnicodeDecodeError):
             return value.decode()
@@ -163,6 +165,8 @@ def _opened(reading: Reading) -> Iterable[Any]:
         has_names = list(source.columns) != list(range(len(source.columns)))
         rows = source.itertuples(index=False, name=None)
         return _of_columns(source.items(), where) if has_names else rows
+    if hasattr(source, "iter_rows"):  # Polars, some of whose types Arrow lacks.
+        return source.iter_rows(named=True)
     if hasattr(source, "as_numpy_iterator"):  # tf.data, TFDS.
         from tensorflow import nest
 

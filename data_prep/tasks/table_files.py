@@ -26,7 +26,7 @@ from official.xlnet.files.json_files import parse_json
 from official.xlnet.files.schema import conform, shown
 from official.xlnet.files.text import open_text
 
-ARROW = (".parquet", ".arrow", ".feather")
+ARROW = (".parquet", ".arrow", ".feather", ".ipc")
 _ARROW_FILE = b"ARROW1"  # First bytes of Arrow's files, unlike its streams.
 _SEPARATORS = {",": "commas", ";": "semicolons", "\t": "tabs", "|": "vertical bars"}
 
@@ -244,8 +244,8 @@ def _arrow_rows(reading: Reading) -> Iterator[Row]:
                 schema, batches = stream.schema, stream
             yield from arrow_rows(reading, schema, batches)
     except ArrowException as error:
-        kind = ending(reading.path).lstrip(".").capitalize()
-        message = f"{reading.path}: expected a {kind} file, got another one: {error}"
+        kind = "Parquet" if ending(reading.path) == ".parquet" else "Arrow"
+        message = f"{reading.path}: expected {kind} that pyarrow reads, got {error}"
         raise DataError(message) from None
 
 

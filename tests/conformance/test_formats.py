@@ -222,7 +222,7 @@ TABLES = {
         "line 4",
     ),
     ".parquet": (lambda frame, path: frame.to_parquet(path), None, None),
-    ".feather": (lambda frame, path: frame.to_feather(path), None, None),
+    **dict.fromkeys((".feather", ".ipc"), (lambda frame, path: frame.to_feather(path), None, None)),
     ".arrow": (as_arrow_stream, None, None),
     **dict.fromkeys(
         (".jsonl", ".json", ".ndjson"),

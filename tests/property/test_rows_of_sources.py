@@ -1,19 +1,21 @@
 """Rows in any container, layout and dtype are the examples that they were made of, or refused.
 
-The containers are made by pandas, Polars (if it is installed), `datasets` and pyarrow, as by their
-users; the examples are known before.
+The containers are made by pandas, Polars, `datasets` and pyarrow, as by their users; the examples
+are known before.
 """
 
 import collections
 import csv
 import dataclasses
-import importlib.util
+import datetime
+import json
 import random
 import types
 
 import datasets
 import numpy as np
 import pandas as pd
+import polars as pl
 import pyarrow as pa
 import pyarrow.dataset
 import pyarrow.parquet
@@ -24,6 +26,7 @@ from official.xlnet.configs.task import TaskConfig
 from official.xlnet.data.examples import TextExample
 from official.xlnet.errors import DataError
 from official.xlnet.tasks.multiple_choice import ChoiceExample
+from official.xlnet.tasks.question_answering import QuestionExample
 from official.xlnet.tasks.ranking import RankingExample
 from official.xlnet.tasks.token_classification import TaggedExample
 
@@ -38,6 +41,7 @@ LABELS = {
     "ranking": [[0, 2], [1.0, 0.0], [True, False]],
     "multiple_choice": [[0, 1], [1.0, 0.0]],
     "token_classification": [["O", "B-X"], ["NOUN", "VERB"]],
+    "question_answering": [[True], [True, False]],  # Whether there is an answer.
 }
 
 
@@ -63,6 +67,9 @@ def drawn(rng, task):
         "stars": [rng.randint(0, 9) for _ in range(number)],
         "when": pd.to_datetime([f"2020-01-{n + 1:02} 10:30" for n in range(number)]).to_list(),
         "pair_id": sentences(),
+        "took": [datetime.timedelta(hours=n) for n in range(number)],
+        "limit": [float("inf"), *[rng.random() for _ in range(number - 1)]],
+        "nothing": [None] * number,
     }
     id_column = [rng.randint(0, 9) * 100 + n for n in range(number)]
     id_column[rng.randrange(number)] = rng.choice([None, 1000])
@@ -97,6 +104,19 @@ def drawn(rng, task):
         columns |= {rng.choice(["text", "passage"]): sentences(), "choices": lists()}
         rows, label_name = zip(ids, *columns.values(), label, strict=True), "label"
         examples = [ChoiceExample(i, (t,), tuple(c), int(y)) for i, t, c, y in rows]
+    elif task == "question_answering":
+        contexts, questions, label_name = lists(), sentences(), "answers"
+        columns |= {"question": questions, "context": [" ".join(words) for words in contexts]}
+        answers = [
+            [(words[2], len(" ".join(words[:2])) + 1)] * x
+            for words, x in zip(contexts, label, strict=True)
+        ]
+        rows = zip(ids, questions, columns["context"], map(tuple, answers), strict=True)
+        examples = [QuestionExample(*row) for row in rows]
+        label = [[{"text": t, "answer_start": start} for t, start in pairs] for pairs in answers]
+        if rng.random() < 0.5:  # As in HF's SQuAD.
+            keys = ("text", "answer_start")
+            label = [{key: [answer[key] for answer in row] for key in keys} for row in label]
     else:
         columns |= {"query": sentences(), "document": sentences()}
         rows, label_name, has_id = zip(*columns.values(), label, strict=True), "relevance", False
@@ -107,7 +127,8 @@ def drawn(rng, task):
     columns[label_name] = label
     columns |= {name: extra[name] for name in rng.sample([*extra], rng.randint(0, 4))}
     if has_id:
-        columns["id" if task in ("multiple_choice", "token_classification") else "idx"] = id_column
+        has_one_name = task in ("multiple_choice", "token_classification", "question_answering")
+        columns["id" if has_one_name else "idx"] = id_column
     if other:
         columns[other] = columns[label_name]
     places = [*columns]
@@ -135,6 +156,25 @@ def indexed(columns, rng):
     return frame.set_axis(index).rename_axis(
         rng.choice([["key"], [None]]) * (1 + (index is not words))
     )
+
+
+def polars_of(columns, rng):
+    """A frame of Polars with types of its own."""
+    frame = pl.DataFrame(columns, strict=False)
+    types = {
+        pl.String: [pl.String, pl.Categorical, pl.Object],
+        pl.Int64: [pl.Int64, pl.Int128, pl.Decimal(38, 2)],
+        pl.Float64: [pl.Float64, pl.Float32],
+    }
+    for name, kind in frame.schema.items():
+        chosen = rng.choice(types.get(kind, [kind]))
+        if chosen == pl.Object:
+            frame = frame.with_columns(pl.Series(name, columns[name], dtype=chosen))
+        elif kind == pl.List(pl.String) and name in ("words", "tokens", "choices"):
+            frame = frame.with_columns(pl.col(name).cast(pl.Array(pl.String, 5)))
+        else:
+            frame = frame.with_columns(pl.col(name).cast(chosen))
+    return frame
 
 
 def rows_of(columns):
@@ -192,24 +232,62 @@ def only_method(name, make):
     return lambda *drawn: types.SimpleNamespace(**{name: getattr(make(*drawn), name)})
 
 
+def without_nulls(columns, rng):
+    frame = frame_of(columns, rng)
+    return pa.table(frame.drop(columns={"nothing", "took"} & {*columns}))
+
+
+def write_squad(rows, path):
+    """Writes SQuAD's own format, with a paragraph for each question."""
+    paragraphs = []
+    for number, row in enumerate(rows, start=1):
+        answers = row["answers"]
+        if isinstance(answers, dict):
+            pairs = zip(*answers.values(), strict=True)
+            answers = [dict(zip(answers, pair, strict=True)) for pair in pairs]
+        name = row.get("id", number)
+        qa = {"id": f"row {number}" if name is None else name, "question": row["question"]}
+        paragraphs.append({"context": row["context"], "qas": [{**qa, "answers": answers}]})
+    with open(path, "w", encoding="utf-8") as file:
+        json.dump({"data": [{"paragraphs": paragraphs}]}, file)
+
+
 def write(kind):
     def source(columns, rng, path):
         frame, path = frame_of(columns, rng), str(path / f"a.{kind}")
-        # Without `convert_dtypes`, integers with a missing one are written as 7.0: other text.
-        flat = pd.DataFrame(columns).convert_dtypes()
-        flat = flat.map(lambda x: ",".join(x) if isinstance(x, list) else x)
         if kind == "parquet":
             indexed(columns, rng).to_parquet(path)
         elif kind == "arrow.parquet":
             pyarrow.parquet.write_table(arrow(columns, rng), path)
         elif kind == "hf.parquet":
             hf_classes(columns, rng).to_parquet(path)
+        elif kind.startswith("polars."):
+            stored = pl.DataFrame(columns, strict=False)
+            is_text = kind.endswith(("csv", "json"))  # Without durations and infinite numbers.
+            stored = stored.drop({"took", "limit"} & {*columns} if is_text else ())
+            if kind.endswith("csv"):
+                lists = pl.selectors.list()
+                stored.with_columns(lists.list.join(",")).write_csv(path)
+            else:
+                ending = kind.rpartition(".")[2]
+                getattr(
+                    stored,
+                    {"ipc": "write_ipc", "arrow": "write_ipc_stream"}.get(
+                        ending, f"write_{ending}"
+                    ),
+                )(path)
+        elif kind == "squad.json":
+            write_squad(rows_of(columns), path)
         elif kind == "feather":
             frame.reset_index(drop=True).to_feather(path)
-        elif kind == "csv":
-            flat.to_csv(path, index=rng.random() < 0.5)
-        elif kind == "tsv":
-            flat.to_csv(path, sep="\t", index=False, quoting=csv.QUOTE_NONE)
+        elif kind in ("csv", "tsv"):
+            # Without `convert_dtypes`, integers with a missing one are written as 7.0: other text.
+            flat = pd.DataFrame(columns).convert_dtypes()
+            flat = flat.map(lambda x: ",".join(x) if isinstance(x, list) else x)
+            if kind == "csv":
+                flat.to_csv(path, index=rng.random() < 0.5)
+            else:
+                flat.to_csv(path, sep="\t", index=False, quoting=csv.QUOTE_NONE)
         else:
             frame.to_json(path, orient="records", lines=kind == "jsonl", force_ascii=False)
         return path
@@ -235,23 +313,27 @@ CONTAINERS = {
     "reader": lambda columns, rng: arrow(columns, rng).to_reader(),
     "Arrow data set": lambda columns, rng: pyarrow.dataset.dataset(arrow(columns, rng)),
     "Arrow's C interface": only_method("__arrow_c_stream__", arrow),
-    "dataframe protocol": only_method("__dataframe__", lambda *drawn: pa.table(frame_of(*drawn))),
+    "dataframe protocol": only_method("__dataframe__", without_nulls),
     "HF": hf,
     "HF classes": hf_classes,
     "HF iterable": lambda columns, rng: hf_classes(columns, rng).to_iterable_dataset(),
     "HF transform": transformed,
+    "Polars": polars_of,
+    "lazy": lambda columns, rng: polars_of(columns, rng).lazy(),
+    "Polars' series": lambda columns, rng: polars_of(columns, rng).to_dict(),
+    "Polars' rows": lambda columns, rng: polars_of(columns, rng).iter_rows(named=True),
+    "Polars from pandas": lambda columns, rng: pl.from_pandas(frame_of(columns, rng)),
 }
 FILES = ["parquet", "arrow.parquet", "hf.parquet", "feather", "csv", "tsv", "json", "jsonl"]
-if importlib.util.find_spec("polars"):
-    import polars as pl
-
-    CONTAINERS["Polars"] = lambda columns, rng: pl.from_pandas(frame_of(columns, rng))
-    CONTAINERS["lazy"] = lambda columns, rng: pl.from_pandas(frame_of(columns, rng)).lazy()
-LISTS = ("token_classification", "multiple_choice")
+FILES += [f"polars.{kind}" for kind in ("parquet", "ipc", "arrow", "csv", "json", "ndjson")]
+FILES += ["squad.json"]
+LISTS = ("token_classification", "multiple_choice", "question_answering")
+OF_JSON = ("token_classification", "question_answering")  # Their `.json` is another format.
 WITHOUT = {  # What is in no such container.
-    **dict.fromkeys(("csv", "tsv"), LISTS),
-    "json": ("token_classification",),
+    **dict.fromkeys(("csv", "tsv", "polars.csv"), LISTS),
+    **dict.fromkeys(("json", "polars.json"), OF_JSON),
     "dataframe protocol": (*LISTS, "multi_label"),
+    "squad.json": [task for task in LABELS if task != "question_answering"],
 }
 
 
@@ -277,3 +359,63 @@ def test_rows_are_the_examples_that_they_were_made_of(task, container, tmp_path)
         found, counts = read_task(source, settings, max_lost=1)
         assert found == expected, seed
         assert set(counts) <= {"missing_labels"}
+
+
+SPLIT = ["EU", "naïve", "标题", "7", "#tag", "O", "B-52"]  # Words without spaces.
+PARTS_OF_SPEECH = ["NNP", "VBZ", "."]
+# {layout: (its columns, the columns of words and tags where they are clear)}
+CONLL = {
+    "CoNLL-2003": (("word", "pos", "chunk", "ner"), (0, 3)),
+    "word and tag": (("word", "ner"), (0, 1)),
+    "word and part of speech": (("word", "pos"), (0, 1)),
+    "GermEval": (("number", "word", "ner", "ner"), None),
+    "tag first": (("ner", "word"), None),
+    "two columns of tags": (("word", "ner", "ner"), None),
+    "CoNLL-U": (("number", "word", *["_"] * 7, "ner"), None),
+    "numbers and parts of speech": (("number", "word", "pos"), None),
+}
+
+
+def conll_of(rng, layout, words, tags):
+    """Values of the columns of a sentence."""
+    number = len(words)
+    numbers = [str(n + 1) for n in range(number)]
+    chunks = rng.choices(["B-NP", "I-NP", "O"], k=number)
+    values = {"number": numbers, "word": words, "ner": tags, "chunk": chunks, "_": ["_"] * number}
+    return [values.get(kind) or rng.choices(PARTS_OF_SPEECH, k=number) for kind in layout]
+
+
+@pytest.mark.parametrize("layout", CONLL)
+def test_columns_of_conll_are_read_or_asked_for(layout, tmp_path):
+    columns, clear = CONLL[layout]
+    for seed in range(3 * DRAWS):
+        rng = random.Random(f"{layout} {seed}")
+        has_tabs, is_numbered = rng.random() < 0.5, "number" in columns
+        sentences = []
+        for _ in range(rng.randint(2, 5)):
+            words = rng.choices(WORDS if has_tabs else SPLIT, k=rng.randint(2, 5))
+            tags = ["B-PER", *rng.choices(["O", "I-PER", "B-LOC"], k=len(words) - 1)]
+            sentences.append(conll_of(rng, columns, words, tags))
+        lines = [] if is_numbered else rng.choice([[], ["-DOCSTART- O", ""]])
+        for sentence in sentences:
+            lines += ["# text = …", "1-2\tdu" + "\t_" * (len(columns) - 2)] * is_numbered
+            lines += [("\t" if has_tabs else " ").join(row) for row in zip(*sentence, strict=True)]
+            lines += [""] * rng.randint(1, 2)
+        end = rng.choice(["\n", "\r\n"])
+        path = tmp_path / f"a.{rng.choice(['txt', 'conll', 'tsv'])}"
+        path.write_bytes(end.join(lines).encode())
+        chosen = clear if rng.random() < 0.5 else (columns.index("word"), len(columns) - 1)
+        settings = TaskConfig(name="token_classification")
+        if chosen != clear:
+            settings.text_columns = (str(chosen[0] + 1),)
+            settings.label_column = str(chosen[1] + 1)
+        if chosen is None:
+            with pytest.raises(DataError, match=r"task\.(text_columns|label_column) to be one of"):
+                read_task(str(path), settings)
+            continue
+        word, tag = chosen
+        examples, _ = read_task(str(path), settings)
+        assert examples == [
+            TaggedExample(str(n), tuple(sentence[word]), tuple(sentence[tag]))
+            for n, sentence in enumerate(sentences)
+        ], seed
