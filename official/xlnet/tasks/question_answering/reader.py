@@ -12,7 +12,7 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
-from data_prep.tasks.rows import WrongRowError, renamed, row_id
+from data_prep.tasks.rows import Row, WrongRowError, renamed, row_id, usable
 from data_prep.tasks.table import is_table, read_rows
 from official.xlnet.data.reading import Reading, register_reader
 from official.xlnet.errors import DataError, require_data
@@ -44,22 +44,14 @@ def read_squad(reading: Reading) -> Iterator[QuestionExample]:
       DataError: the file is not valid SQuAD JSON, two questions have the same id, or a question is
         invalid in strict mode.
     """
-    questions = _rows(reading) if is_table(reading) else _questions(reading)
+    rows = read_rows(reading) if is_table(reading) else _questions(reading)
     seen: set[str] = set()
-    for example, is_impossible in questions:
+    for example in usable(reading, rows, lambda row, number: _example(reading, row, number)):
         where = f"{reading.path}: question {example.id}"
         require_data(example.id not in seen, where, "an id of its own", "that of another question")
         seen.add(example.id)
         if not example.question.strip() or not example.context.strip():
             reading.reject("empty", f"{where} has no text")
-        elif reading.with_labels and not example.has_label:
-            reading.reject("missing_labels", f"{where}: expected answers, got none")
-        elif example.has_label and is_impossible == bool(example.answers):
-            reading.reject(
-                "contradictory_answers",
-                f"{where}: expected answers unless is_impossible is true, got "
-                f"{len(example.answers)} and is_impossible {str(is_impossible).lower()}",
-            )
         elif wrong := _wrong(example):
             reading.reject("answers_not_in_paragraph", f"{where}: {wrong}")
         else:
@@ -69,41 +61,16 @@ def read_squad(reading: Reading) -> Iterator[QuestionExample]:
             yield dataclasses.replace(example, answers=answers)
 
 
-def _rows(reading: Reading) -> Iterator[tuple[QuestionExample, bool]]:
-    """The questions of a table."""
-    for number, row in enumerate(read_rows(reading), start=1):
-        if isinstance(row, QuestionExample):
-            yield row, row.has_label and not row.answers
-            continue
-        where = f"{reading.path}, row {number}"
-        try:
-            row = renamed(reading, row, ["question", "context"], "answers")
-            answers = row.get("answers")
-            if isinstance(answers, dict):
-                pairs = zip(answers["text"], answers["answer_start"], strict=True)
-                answers = [{"text": text, "answer_start": start} for text, start in pairs]
-            qa = {**row, "id": row_id(row, "id", number), "answers": answers}
-            if answers is None:
-                del qa["answers"]
-            found = _example(reading, qa, conform(row.get("context"), str, f"{where}: context"))
-        except (WrongRowError, KeyError, TypeError, ValueError) as error:  # A DataError, too.
-            reading.reject("malformed_rows", f"{where}: expected a question: {error}")
-            continue
-        yield found
-
-
-def _questions(reading: Reading) -> list[tuple[QuestionExample, bool]]:
-    """The questions of a file of SQuAD."""
-    path = reading.path
+def _questions(reading: Reading) -> list[Row]:
+    """The questions of a file of SQuAD, as rows of a table."""
+    path, objects = reading.path, list[dict[str, Any]]
     try:
         tree = conform(read_json(path), dict[str, Any], path)
-        articles = conform(tree.get("data"), list[dict[str, Any]], f"{path}: data")
         return [
-            _example(reading, qa, context)
-            for article in articles
-            for paragraph in _list(article, "paragraphs", path)
-            for context in [conform(paragraph.get("context"), str, f"{path}: context")]
-            for qa in _list(paragraph, "qas", path)
+            {**question, "context": paragraph.get("context")}
+            for article in conform(tree.get("data"), objects, f"{path}: data")
+            for paragraph in conform(article.get("paragraphs"), objects, f"{path}: paragraphs")
+            for question in conform(paragraph.get("qas"), objects, f"{path}: qas")
         ]
     except DataError as error:
         raise DataError(
@@ -112,30 +79,37 @@ def _questions(reading: Reading) -> list[tuple[QuestionExample, bool]]:
         ) from None
 
 
-def _list(tree: dict[str, Any], key: str, path: str) -> list[dict[str, Any]]:
-    return conform(tree.get(key), list[dict[str, Any]], f"{path}: {key}")
-
-
-def _example(reading: Reading, qa: dict[str, Any], context: str) -> tuple[QuestionExample, bool]:
-    """The question, and whether it is said to be unanswerable."""
-    where = f"{reading.path}: question {shown(qa.get('id'))}"
-    has_label = reading.with_labels and "answers" in qa
-    answers = _list(qa, "answers", where) if has_label else []
-    is_impossible = conform(qa.get("is_impossible", not answers), bool, f"{where}: is_impossible")
-    example = QuestionExample(
-        id=str(conform(qa.get("id"), int if isinstance(qa.get("id"), int) else str, where)),
-        question=conform(qa.get("question"), str, f"{where}: question"),
-        context=context,
-        answers=tuple(
-            (
-                conform(answer.get("text"), str, f"{where}: text"),
-                conform(answer.get("answer_start"), int, f"{where}: answer_start"),
-            )
-            for answer in answers
-        ),
-        has_label=has_label,
-    )
-    return example, is_impossible
+def _example(reading: Reading, row: Row, number: int) -> QuestionExample:
+    """The question of a row."""
+    row = renamed(reading, row, ["question", "context"], "answers")
+    where = f"question {shown(row.get('id'))}"
+    answers = row.get("answers") if reading.with_labels else None
+    has_label = answers is not None
+    if reading.with_labels and not has_label:
+        raise WrongRowError(f"{where}: expected answers, got none", "missing_labels")
+    try:
+        if isinstance(answers, dict):  # As in HF's data sets.
+            pairs = list(zip(answers["text"], answers["answer_start"], strict=True))
+        else:
+            answers = conform(answers if has_label else [], list[dict[str, Any]], "answers")
+            pairs = [(answer.get("text"), answer.get("answer_start")) for answer in answers]
+        is_impossible = conform(row.get("is_impossible", not pairs), bool, "is_impossible")
+        example = QuestionExample(
+            row_id(row, "id", number),
+            conform(row.get("question"), str, "question"),
+            conform(row.get("context"), str, "context"),
+            tuple((conform(x, str, "text"), conform(n, int, "answer_start")) for x, n in pairs),
+            has_label,
+        )
+    except (KeyError, TypeError, ValueError) as error:  # A DataError, too.
+        raise WrongRowError(f"{where}: {error}") from None
+    if has_label and is_impossible == bool(pairs):
+        raise WrongRowError(
+            f"{where}: expected answers unless is_impossible is true, got {len(pairs)} and "
+            f"is_impossible {str(is_impossible).lower()}",
+            "contradictory_answers",
+        )
+    return example
 
 
 def _wrong(example: QuestionExample) -> str | None:
