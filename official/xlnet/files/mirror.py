@@ -1,7 +1,7 @@
 """A local directory and its remote copy, which follows it while a command writes.
 
-Logs are uploaded first, then other files in the order in which they were completed; files are
-removed afterwards, records first.
+Logs are uploaded first, then other files, then the records of these; files are removed afterwards,
+records first.
 So a kill leaves the bucket in a state that a slightly earlier kill would have left on the disk: a
 checkpoint's record or a manifest, which is written last, arrives last.
 """
@@ -104,10 +104,7 @@ class Mirror:
                 for name in changed
                 if files[name][1] > _GROWTH * self._uploaded.get(name, (0, 0))[1]
             ]
-        changed.sort(key=_is_record)  # Last of what was written in one tick of the clock.
-        changed.sort(key=lambda name: (f"/{name}".endswith(_SERVED), files[name][0]))
-        changed.sort(key=lambda name: not _LOG.search(name))
-        for name in changed:
+        for name in sorted(changed, key=lambda name: (_rank(name), files[name][0])):
             try:
                 file_system.upload(os.path.join(self._path, name), f"{self._url}/{name}")
             except FileNotFoundError:
@@ -116,7 +113,7 @@ class Mirror:
                 return False  # Removed since; later files may depend on it.
             self._uploaded[name] = files[name]
         removed = [name for name in self._uploaded if name not in files]
-        for name in sorted(removed, key=lambda name: not _is_record(name)):
+        for name in sorted(removed, key=_rank, reverse=True):
             with contextlib.suppress(FileNotFoundError):  # By an attempt that seemed to fail.
                 file_system.remove(f"{self._url}/{name}")
             del self._uploaded[name]
@@ -173,5 +170,7 @@ def download_all(url: str, path: str, names: Sequence[str], with_content: bool =
         list(pool.map(fetch, names))
 
 
-def _is_record(name: str) -> bool:
-    return f"/{name}".endswith(_RECORDS)
+def _rank(name: str) -> int:
+    """Place of a file in an upload: clocks jump, so that times order only files of one rank."""
+    is_log, path = _LOG.search(name) is not None, f"/{name}"
+    return path.endswith(_SERVED) * 3 or path.endswith(_RECORDS) * 2 or not is_log

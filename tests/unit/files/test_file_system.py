@@ -287,7 +287,9 @@ def wait_for_bucket(*names):
         time.sleep(0.01)
 
 
-def test_a_bucket_never_has_a_record_before_its_checkpoint(impatient, tmp_path, monkeypatch):
+@pytest.mark.parametrize("clock", [1, -1], ids=["forth", "back"])
+def test_a_bucket_never_has_a_record_before_its_checkpoint(impatient, clock, tmp_path, monkeypatch):
+    """Also where the clock jumps back between two files."""
     done, upload, remove = [], file_system.upload, file_system.remove
     monkeypatch.setattr(
         file_system, "upload", lambda path, url: done.append(f"+{url[21:]}") or upload(path, url)
@@ -301,11 +303,9 @@ def test_a_bucket_never_has_a_record_before_its_checkpoint(impatient, tmp_path, 
         ages = {"ckpt-2.json": 5, "ckpt-2.data": 9, "a.jsonl": 1, "1/saved_model.pb": 8}
         ages |= {"ckpt-1.json": 11, "ckpt-1.index": 11}  # In one tick of the clock.
         for name, age in ages.items():
-            write(first, name, age)
-    assert done == [
-        *("+a.jsonl", "+ckpt-1.index", "+ckpt-1.json", "+ckpt-2.data", "+ckpt-2.json"),
-        "+1/saved_model.pb",
-    ]
+            write(first, name, clock * age)
+    data, records = (["+ckpt-1.index", "+ckpt-2.data"], ["+ckpt-1.json", "+ckpt-2.json"])
+    assert done == ["+a.jsonl", *data[::clock], *records[::clock], "+1/saved_model.pb"]
     done.clear()
     with Mirror(URL, str(second), with_content=True) as copy:
         copy._stop.set()
