@@ -53,13 +53,13 @@ def only_writer(directory: str, is_writer: bool = True) -> Iterator[None]:
     file_system.make_dirs(directory)
     lock = _lease if is_remote or not is_local(directory) else _kernel_lock
     try:
-        with lock(os.path.join(directory, LOCK_FILE)):
+        with lock(os.path.join(directory, LOCK_FILE)), contextlib.ExitStack() as at_end:
             if not is_remote:
                 _held_directories[directory] = os.stat(directory)
+                at_end.callback(_held_directories.pop, directory)
             yield
             require_in_place(directory)
     finally:
-        _held_directories.pop(directory, None)
         if is_new:
             with contextlib.suppress(OSError):  # It is not empty.
                 os.rmdir(directory)

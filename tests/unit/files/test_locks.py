@@ -166,6 +166,8 @@ def test_the_lock_of_another_directory_of_the_same_name_stays(file_system, tmp_p
     folder = tmp_path / "d"
     with pytest.raises(DataError, match="got another one; it was moved"), only_writer(str(folder)):
         require_in_place(str(folder))
+        with pytest.raises(DataError, match="is writing there"), only_writer(str(folder)):
+            pass  # From a callback, say; the first one still holds it.
         folder.rename(tmp_path / "moved")
         folder.mkdir()
         (folder / LOCK_FILE).touch()
