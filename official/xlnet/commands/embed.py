@@ -92,8 +92,7 @@ def embed_file(
     with waiting("reading the model"):
         tokenizer, encoder = load_tokenizer(model), load_encoder(model)
     embedder = TextEmbedder(encoder, tokenizer, layers or layer, max_length, window_stride)
-    size, done = batch_size * _CHUNK_BATCHES, 0
-    start = time.monotonic()
+    size, done, start = batch_size * _CHUNK_BATCHES, 0, time.monotonic()
 
     def said() -> str:
         left = (time.monotonic() - start) / max(done, 1) * (len(texts) - done)
