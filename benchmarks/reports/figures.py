@@ -110,6 +110,9 @@ PICTURES = {
     ),
     "orders": Picture(_WINDOWS, concept_figures.orders),
     "records": Picture(table("data_preparation.md", "table: throughput"), result_figures.records),
+    "report": Picture(
+        lambda docs: (docs / "report.html").read_text(encoding="utf-8"), result_figures.page
+    ),
     "serving": Picture(table("serving.md", "table: serving"), result_figures.serving),
     "steps": Picture(tree("token_steps.json"), result_figures.token_steps),
     "streams": Picture(_WINDOWS, concept_figures.streams),

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import pathlib
+import shutil
+import subprocess
+import tempfile
 from collections.abc import Iterable, Sequence
 from typing import Any
 
@@ -14,6 +18,18 @@ _OURS, _THEIRS, _THIRD = "#29619f", "#e0912f", "#5f9e6e"
 _TITLE = {"ours": "ours", "hf": "HF", "tfm": "tf-models-official"}
 _COLOR = {"ours": _OURS, "hf": _THEIRS, "tfm": _THIRD}
 Table = list[list[str]]  # Cells by row; the first row is the head.
+
+
+def page(shown: str) -> bytes:
+    """The upper part of an HTML page in Chromium."""
+    browser = next(filter(None, map(shutil.which, ("chromium", "chromium-browser"))))
+    with tempfile.TemporaryDirectory() as folder:
+        path, picture = pathlib.Path(folder, "page.html"), pathlib.Path(folder, "page.png")
+        path.write_text(shown, encoding="utf-8")
+        options = ["--headless", "--no-sandbox", "--disable-gpu", "--hide-scrollbars"]
+        options += ["--window-size=1000,1500", f"--screenshot={picture}"]
+        subprocess.run([browser, *options, path.as_uri()], check=True, capture_output=True)
+        return picture.read_bytes()
 
 
 def train_step(ratios: dict[str, dict[str, float]]) -> bytes:

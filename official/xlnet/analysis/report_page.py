@@ -47,7 +47,7 @@ _STYLE = """\
 .wide, pre { overflow-x: auto; } td { vertical-align: top; overflow-wrap: anywhere; }
 th { white-space: nowrap; } td, th { border-bottom: 1px solid #ddd; } pre { font-size: .85rem; }
 .wide td { min-width: 4rem; } figure { margin: 1rem 0; max-width: 40rem; }
-img { max-width: 100%; } svg { display: block; width: 100%; font-size: 13px; }
+img { max-width: 100%; } svg { display: block; overflow: visible; width: 100%; font-size: 13px; }
 polyline { fill: none; stroke: currentColor; } .grid { stroke: #ddd; } .x { text-anchor: middle; }
 .y { text-anchor: end; } .raw { color: #a9c3dc; } .smooth { color: #29619f; stroke-width: 2; }
 .dots { color: #b3261e; } circle { fill: #b3261e; } .level { color: #777; stroke-dasharray: 5 4; }
