@@ -46,7 +46,8 @@ _POLICY = "default-src 'none'; img-src data:; style-src 'unsafe-inline'"
 _STYLE = """\
 .wide, pre { overflow-x: auto; } td { vertical-align: top; overflow-wrap: anywhere; }
 th { white-space: nowrap; } td, th { border-bottom: 1px solid #ddd; } pre { font-size: .85rem; }
-.wide td { min-width: 4rem; } figure { margin: 1rem 0; max-width: 40rem; }
+.wide td { min-width: 6rem; } .texts td:nth-child(2) { min-width: 14rem; }
+figure { margin: 1rem 0; max-width: 40rem; }
 img { max-width: 100%; } svg { display: block; overflow: visible; width: 100%; font-size: 13px; }
 polyline { fill: none; stroke: currentColor; } .grid { stroke: #ddd; } .x { text-anchor: middle; }
 .y { text-anchor: end; } .raw { color: #a9c3dc; } .smooth { color: #29619f; stroke-width: 2; }
@@ -241,8 +242,9 @@ def _errors(
         text = " ".join(getattr(examples[n], "words", ())) or text_of(examples[n])
         answers = _answers(predictions[n])
         rows[n] = (examples[n].id, text, *answers, float(judged[n, 1]))
+    cells = {n: [*map(_cut, row[: len(head)])] for n, row in rows.items()}
     return {
-        title: html_table(head, [[*map(_cut, rows[n][: len(head)])] for n in places])
+        title: f"<div class='texts'>{html_table(head, [cells[n] for n in places])}</div>"
         for title, places in tables.items()
         if len(places)
     }
