@@ -68,7 +68,8 @@ canvas { image-rendering: pixelated; display: block; }
 #heads canvas { width: 6rem; height: 6rem; } #map { width: 100%; }
 #labelled { display: grid; grid-template-columns: max-content minmax(0, 36rem); gap: .2rem; }
 #rows, #columns { display: grid; grid-auto-rows: 1fr; font-size: .7rem; line-height: 1; }
-#rows { align-items: center; text-align: right; } #columns { grid-auto-flow: column; }
+#rows { align-items: center; text-align: right; }
+#columns { grid-auto-columns: 1fr; grid-auto-flow: column; }
 #columns i { writing-mode: vertical-rl; transform: rotate(180deg); justify-self: center; }
 #rows i, #columns i { font-style: normal; } [hidden] { display: none !important; }
 """

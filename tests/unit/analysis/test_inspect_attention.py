@@ -1,6 +1,7 @@
 """`xlnet inspect attention` and `runs`: the maps are the model's own, the page shows them."""
 
 import base64
+import html
 import json
 import re
 
@@ -177,6 +178,9 @@ def test_page_works_in_a_browser(maps, tmp_path):
     elements = re.sub(r"(?s)<(style|script)\b.*?</\1>", "", page)  # They name the same things.
     assert elements.count('id="head-') == 4 and elements.count('aria-pressed="true"') == 1
     assert elements.count("rgba(41, 97, 159") == len(maps.pieces)
+    labels = [html.unescape(label) for label in re.findall(r"<i>(.*?)</i>", elements)]
+    names = [piece.replace("▁", " ").strip() or "␣" for piece in maps.pieces]
+    assert labels == [*names, *names]  # Of the rows and of the columns.
 
 
 def test_command_writes_pages_and_pictures_or_says_what_is_wrong(model_dir, tmp_path, capsys):
