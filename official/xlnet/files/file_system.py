@@ -24,7 +24,7 @@ import stat
 from collections.abc import Callable, Iterator
 from typing import IO, TYPE_CHECKING, Any
 
-from official.xlnet.errors import ConfigError, DataError, how_to_install
+from official.xlnet.errors import ConfigError, DataError, how_to_install, require_data
 
 if TYPE_CHECKING:
     import fsspec
@@ -289,11 +289,14 @@ def _open_remote(url: str) -> Any:
             data = _call(url, lambda system, name: system.cat_file(name, start=start, end=end))
             if len(data) != end - start:
                 raise OSError(f"{url}: expected bytes {start} to {end}, got {len(data)} bytes")
+            is_same = end < self.size or not opened or version(url) == opened
+            require_data(is_same, url, "one version of the file", "another, written meanwhile")
             return data
 
     size, system = _info(url)["size"], _system(url)
     if size != 0 and url.startswith(("http://", "https://")) and not _call(url, _sends_parts):
         return _call(url, lambda system, name: _web_cache().open(name))
+    opened = version(url) if (size or 0) > _BLOCK_BYTES else ""  # Others are one request.
     return RemoteFile(system, system._strip_protocol(url), size=size, cache_type="none")
 
 

@@ -140,6 +140,18 @@ def test_a_file_that_is_read_whole_is_one_request(impatient, size):
     assert FlakyFileSystem.calls - calls == 1 + bool(size)
 
 
+@pytest.mark.parametrize("content", [b"n" * 31, b"n" * 43])
+def test_a_file_that_is_replaced_while_it_is_read_is_no_mixture(impatient, content, monkeypatch):
+    monkeypatch.setattr(file_system, "_BLOCK_BYTES", 8)
+    FlakyFileSystem().pipe_file("/bucket/model/x", b"o" * 31)
+    with file_system.open(f"{URL}/x", "rb") as file:
+        assert file.read(3) == b"ooo"
+        FlakyFileSystem().pipe_file("/bucket/model/x", content)
+        with pytest.raises(DataError, match="/x: expected one version of the file, got another"):
+            file.read()
+    assert file_system.read_bytes(f"{URL}/x") == content
+
+
 @pytest.mark.parametrize(
     "text", ["ExpiredToken when calling GetObject", "RefreshError: invalid_grant", "NoCredentials"]
 )
