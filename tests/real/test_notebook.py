@@ -2,7 +2,9 @@
 
 import ast
 import json
+import os
 import re
+import subprocess
 import sys
 import threading
 import time
@@ -13,6 +15,7 @@ from jupyter_client import KernelManager
 from nbclient import NotebookClient
 
 from official import xlnet
+from tests.helpers.documents import ROOT
 from tools import notebooks
 
 
@@ -60,6 +63,29 @@ def test_cells_are_interrupted_resume_run_verbs_and_name_wrong_arguments(world, 
     assert len(notebook.cells[9].outputs[-1].traceback) > 1  # Python's own errors are as ever.
     printed = "".join(x.get("text", "") for cell in notebook.cells for x in cell.outputs)
     assert not re.search(r"[EWI]0000 |is slow|already initialized|retracing", printed)
+
+
+SHELL = """
+from IPython.core.interactiveshell import InteractiveShell
+shell = InteractiveShell.instance(colors="nocolor")
+shell.run_cell("from official.xlnet.errors import DataError, StoppedError")
+for cell in ("raise DataError('a: expected b')", "%tb", "raise StoppedError('stopped')", "1 / 0"):
+    print("= " + cell)
+    shell.run_cell(cell)
+"""
+
+
+def test_errors_of_ours_are_a_line_and_tb_shows_their_traceback():
+    """Those of others are as ever; TensorFlow is not needed."""
+    environment = os.environ | {"PYTHONPATH": str(ROOT)}
+    run = subprocess.run(
+        [sys.executable, "-c", SHELL], env=environment, capture_output=True, text=True, check=True
+    )
+    one, whole, stopped, other = re.split(r"^= .*\n", run.stdout, flags=re.MULTILINE)[1:]
+    assert one.splitlines() == ["DataError: a: expected b"]
+    assert "Traceback (most recent call last)" in whole and "in <module>" in whole
+    assert stopped.splitlines() == ["KeyboardInterrupt: stopped"]
+    assert len(other.splitlines()) > 3 and "ZeroDivisionError" in other
 
 
 IMPORTS = {"itertools", "matplotlib", "numpy", "official", "pandas", "pydoc_data", "tensorflow"}
