@@ -112,7 +112,8 @@ def evaluate(
 
     A pre-trained model is evaluated on a data set of `xlnet prepare`. The loss is in nats per
     target; unigram_loss is the loss of a unigram baseline. A fine-tuned model is evaluated on
-    labelled data of its task; with an output, predictions, metrics and a plot are written as well.
+    labelled data of its task; with an output, predictions, metrics, a plot and report.html are
+    written.
 
     Args:
       model: a model directory, HF folder or TF1 release; or several fine-tuned models, whose
@@ -122,7 +123,7 @@ def evaluate(
       split: split of a data set.
       mem_len: memory length in tokens, for pre-trained models, which may be longer than in
         training; default: as in training.
-      output: directory for predictions, metrics and plots of a task; default: none.
+      output: directory for predictions, metrics, a plot and report.html of a task; default: none.
       max_lost: maximum fraction of bad rows to skip; above it, the command fails.
       follow: evaluate each new checkpoint of a run, alongside training, until its last step; output
         gets the metrics for TensorBoard.
