@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 from data_prep.corpus.text_formats import is_fasta
@@ -24,7 +24,10 @@ _NAMES = (
 
 
 def read_text_rows(
-    texts: Sequence[str], path: str | None, needed: Sequence[str] = ("text",)
+    texts: Sequence[str],
+    path: str | None,
+    needed: Sequence[str] = ("text",),
+    format: str | None = None,
 ) -> list[dict[str, Any]]:
     """Collects texts from the command line and a file, as rows.
 
@@ -35,6 +38,7 @@ def read_text_rows(
       needed: columns that must be there, with a string in each row; of pairs, `good` and `bad`,
         which are BLiMP's `sentence_good` and `sentence_bad`; of cloze norms, `context` and `text`,
         which may be `frame` and `completion`.
+      format: `kaldi` or `nbest`, see `score_file`; None: by the name of the file.
 
     Returns:
       {column: value} for each row.
@@ -45,6 +49,8 @@ def read_text_rows(
     rows: list[dict[str, Any]] = [{"text": text} for text in texts]
     if path is None:
         pass
+    elif format:
+        rows += _kaldi(path) if format == "kaldi" else _nbest(path)
     elif ending(path) in TABLE_FORMATS or is_fasta(path):
         rows += [
             {n: v if isinstance(v, _OF_JSON) else str(v) for n, v in plain(row).items()}
@@ -62,6 +68,28 @@ def read_text_rows(
             got = shown(row[name]) if name in row else columns
             raise DataError(f"{path}, row {number}: expected a string {name!r}, got {got}")
     return rows
+
+
+def _kaldi(path: str) -> Iterator[dict[str, Any]]:
+    """Rows of lines of an id and its words."""
+    with open_text(path) as file:
+        for number, line in enumerate(file, start=1):
+            name, *text = line.split(maxsplit=1)[:2] or [""]
+            require_data(name != "", f"{path}, line {number}", "an id and words", "a blank line")
+            yield {"id": name, "text": "".join(text).rstrip()}
+
+
+def _nbest(path: str) -> Iterator[dict[str, Any]]:
+    """A row for each hypothesis in the lists `hyps` of JSON lines."""
+    reading = Reading(path, TaskConfig(), strict=True, with_labels=False)
+    for number, row in enumerate(TABLE_FORMATS[".jsonl"](reading), start=1):
+        hyps = row.pop("hyps", None)
+        objects = [x for x in hyps if isinstance(x, dict)] if isinstance(hyps, list) else []
+        has_texts = bool(objects) and all(isinstance(x.get("text"), str) for x in objects)
+        expected = "a list 'hyps' of objects with a string 'text'"
+        is_right = has_texts and len(objects) == len(hyps)
+        require_data(is_right, f"{path}, row {number}", expected, shown(hyps))
+        yield from ({"utterance": number, **row, **hyp} for hyp in hyps)
 
 
 def read_suite(path: str) -> tuple[list[dict[str, Any]], list[str]] | None:

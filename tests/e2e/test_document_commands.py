@@ -85,6 +85,14 @@ def prepared(tmp_path_factory):
     (directory / "texts.txt").write_text("The first text.\nAnother one.\n")
     (directory / "texts").mkdir()
     (directory / "texts/some.jsonl").write_text('{"text": "the list is good"}\n' * 3)
+    for name in ("dev", "test"):
+        utterances = {"u1": ("the list is good", "the list is god"), "u2": ("", "a list")}
+        lines = [
+            {"id": x, "hyps": [{"text": y, "am": -n} for n, y in enumerate(texts)]}
+            for x, texts in utterances.items()
+        ]
+        (directory / f"{name}.nbest").write_text("".join(json.dumps(x) + "\n" for x in lines))
+        (directory / f"{name}.text").write_text("u1 the list is good\nu2 a list\n")
     with pytest.MonkeyPatch.context() as patch:
         patch.chdir(directory)
         for name, recipe in (("", "tiny"), ("/xl", "transformer_xl")):

@@ -76,6 +76,65 @@ def test_words_come_with_the_columns_of_the_input(capfd, world, tmp_path, name, 
     assert words["pieces"].sum() == figures["tokens"] == sum(len(row["tokens"]) for row in rows)
 
 
+def test_the_best_of_each_n_best_list_by_weights(capfd, world, tmp_path):
+    """The first of equals; without weights, all hypotheses with their scores."""
+    lists = [[("the cat", -1.5), ("a cat sat", -1), ("", -9)], [("in time", 0), ("in time", 0)]]
+    lines = [
+        {"id": f"u{n}", "hyps": [{"text": text, "am": am} for text, am in hyps]}
+        for n, hyps in enumerate(lists)
+    ]
+    (tmp_path / "a.nbest").write_text("".join(json.dumps(line) + "\n" for line in lines))
+    nbest = ["score", f"--model={world.pretrained}", f"--input={tmp_path}/a.nbest"]
+    [*rows, figures] = rows_of(capfd, *nbest, "--format=nbest")
+    assert [row["utterance"] for row in rows] == [1, 1, 1, 2, 2] and figures["texts"] == 5
+    assert [(row["text"], row["am"]) for row in rows] == [*lists[0], *lists[1]]
+    for weights, lm in (("am:1", 0), ("lm:-1e3,am:1", -1000)):
+        [*best, _] = rows_of(capfd, *nbest, "--format=nbest", f"--weights={weights}")
+        sums = [row["am"] + lm * row["log_likelihood"] for row in rows]
+        expected = [np.argmax(sums[:3]), 3]
+        assert [x["weighted"] for x in best] == pytest.approx([sums[n] for n in expected])
+        assert [
+            {**rows[n], "weighted": x["weighted"]} for n, x in zip(expected, best, strict=True)
+        ] == best
+    (tmp_path / "text").write_text("u1 the  cat \nu2\tsat\nu3\n")
+    kaldi = ["score", f"--model={world.pretrained}", f"--input={tmp_path}/text", "--format=kaldi"]
+    [*rows, _] = rows_of(capfd, *kaldi)
+    assert [(row["id"], row["text"]) for row in rows] == [
+        ("u1", "the  cat"),
+        ("u2", "sat"),
+        ("u3", ""),
+    ]
+    for flags, message in (
+        (["--weights=am:1"], "weights: expected format=nbest"),
+        (["--format=nbest", "--weights=am:x"], "weights: expected NAME:NUMBER, got 'am:x'"),
+        (
+            ["--format=nbest", "--weights=ac:1"],
+            "hypothesis 1: expected a number 'ac', got the keys",
+        ),
+        (["--format=nbest", "--pairs"], "pairs: expected input, and neither"),
+    ):
+        assert message in refused(run(capfd, *nbest, *flags))
+    for hyps in ([{"am": 1}], [], 3, ["the cat"], None):
+        (tmp_path / "a.nbest").write_text(json.dumps({"id": "u1", "hyps": hyps}))
+        sentence = refused(run(capfd, *nbest, "--format=nbest"))
+        assert "row 1: expected a list 'hyps' of objects" in sentence, hyps
+    (tmp_path / "text").write_text("u1 the cat\n\n")
+    assert "line 2: expected an id and words, got a blank line" in refused(run(capfd, *kaldi))
+
+
+def test_texts_of_unknown_tokens_alone_are_marked(capfd, world, tmp_path):
+    arguments = ["score", f"--model={world.pretrained}"]
+    texts = ["\u2603", "the \u2603", "\u2603\u2604 \u2605", ""]
+    [*rows, figures] = rows_of(capfd, *arguments, *(f"--text={text}" for text in texts))
+    assert [row.get("only_unknown", False) for row in rows] == [True, False, True, False]
+    assert figures["only_unknown"] == 2
+    pd.DataFrame({"good": texts[:2], "bad": ["the", "a"]}).to_csv(tmp_path / "a.csv", index=False)
+    pairs = ["--pairs", f"--input={tmp_path}/a.csv", f"--output={tmp_path}/b.csv"]
+    [figures] = rows_of(capfd, *arguments, *pairs)
+    assert pd.read_csv(tmp_path / "b.csv")["only_unknown"].isna().tolist() == [False, True]
+    assert figures["only_unknown"] == 1
+
+
 def test_a_context_is_given_and_not_scored(capfd, world):
     arguments = ["score", f"--model={world.pretrained}"]
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
+import math
 from collections.abc import Sequence
 from typing import Annotated, Any
 
@@ -15,11 +17,12 @@ from official.xlnet.data.reading import check_unknown, log_counts
 from official.xlnet.data.result_files import TABLES, check_ending, require_json_lines, write_rows
 from official.xlnet.data.text_files import write_json_lines
 from official.xlnet.errors import ConfigError, DataError, require_data
-from official.xlnet.files.arguments import OutputFile, Path
+from official.xlnet.files.arguments import COMMAS, OutputFile, Path
 from official.xlnet.files.public import public
-from official.xlnet.files.schema import OneOf, Range
+from official.xlnet.files.schema import OneOf, Range, shown
 from official.xlnet.runtime.perplexity import perplexity
 from official.xlnet.runtime.progress import elapsed_time
+from official.xlnet.tokenization.special_tokens import SPECIAL_PIECES, UNK_ID
 
 
 @public()
@@ -41,11 +44,14 @@ def score_file(
     pairs: bool = False,
     norms: str | None = None,
     group: str | None = None,
+    format: Annotated[str, OneOf(("kaldi", "nbest"))] | None = None,
+    weights: Annotated[Sequence[str], COMMAS] = (),
 ) -> dict[str, Any]:
     """Scores texts: log-likelihood under a factorization order, per token, per word and in total.
 
     Prints one JSON object per text, with `text`, `tokens`, `log_likelihoods` (nats) and their sum,
-    `log_likelihood` or `total`. The other columns of a table come back, too.
+    `log_likelihood` or `total`. The other columns of a table come back, too. A text of unknown
+    tokens alone has `only_unknown`, as its log-likelihood says nothing of its words.
 
     Args:
       model: model directory.
@@ -72,10 +78,14 @@ def score_file(
       norms: column of cloze probabilities, or of other norms of the input, to correlate with the
         log-likelihood of completions (columns `context` and `text`, or `frame` and `completion`).
       group: column that groups pairs (default: UID, if there is one) or norms.
+      format: format of the input, if its name does not say it: kaldi, an id and words on each line;
+        nbest, JSON lines with a list hyps of objects with a text and other scores.
+      weights: with nbest, writes only the hypothesis of each line with the largest weighted sum of
+        scores, e.g. am:1,lm:0.7, where lm is the log-likelihood and other names are of the objects.
 
     Returns:
-      `texts`, `tokens`, `log_likelihood` (nats), `perplexity`, and the metrics of pairs, norms or
-      consistency (means over the texts).
+      `texts`, `tokens`, `log_likelihood` (nats), `perplexity`, `only_unknown`, and the metrics of
+      pairs, norms or consistency (means over the texts).
 
     Example:
       $ xlnet score --model=runs/model --text='The cat sat.'
@@ -83,20 +93,17 @@ def score_file(
     from official.xlnet.inference.language_model import SCORED, loaded
     from official.xlnet.inference.scoring import Scorer, standard_error
 
-    table = output if words or pairs else None
-    if table:
-        check_ending(table, TABLES)
-    else:
-        require_json_lines(output)
+    table = _table(output, words or pairs)
     if consistency and (words or pairs or num_orders < 2):
-        raise ConfigError(
-            "consistency: expected texts and at least 2 orders, without words or pairs"
-        )
-    if pairs and (not input or text or words or norms):
-        raise ConfigError("pairs: expected input, and neither text, words nor norms")
-    rows, formulas = _pair_rows(input) if pairs and input else (_rows(text, input, bool(norms)), [])
+        raise ConfigError("consistency: expected texts and 2 orders or more, no words or pairs")
+    if pairs and (not input or text or words or norms or format):
+        raise ConfigError("pairs: expected input, and neither text, words, norms nor format")
+    if weights and (format != "nbest" or text or words):
+        raise ConfigError("weights: expected format=nbest, and neither text nor words")
+    rows, formulas = _pair_rows(input) if pairs and input else _rows(text, input, norms, format)
     if words:
         _require_other_columns(rows, input)
+    weight_of = _weights(weights, rows)
     scored_model, tokenizer = loaded(model, kinds=SCORED)
     texts = _placed(rows, context, given)
     targets = [spans for _, spans in texts]
@@ -120,6 +127,8 @@ def score_file(
         written = _texts(rows, scores)
         if consistency:
             metrics = _add_consistency(written, scorer, num_orders, seed)
+        if weights:
+            written = _best(written, weight_of)
     if norms:
         metrics |= _norms(rows, scores, norms, group)
     if table:
@@ -128,6 +137,7 @@ def score_file(
         write_json_lines(output, written)
     num_tokens = sum(len(result.pieces) for result in scores)
     counts = {"texts": len(rows), "empty": sum(not row["text"].strip() for row in rows)}
+    counts["only_unknown"] = sum(map(_is_unknown, scores))
     log_counts(input or "text", {**counts, **tokenizer.counts})
     total = sum(result.total for result in scores)
     return {
@@ -153,13 +163,59 @@ def _require_other_columns(rows: list[dict[str, Any]], path: str | None) -> None
         )
 
 
-def _rows(texts: Sequence[str], path: str | None, has_norms: bool) -> list[dict[str, Any]]:
-    """The rows to score, whose contexts are strings."""
-    rows = read_text_rows(texts, path, ("context", "text") if has_norms else ("text",))
+def _table(output: str | None, is_table: bool) -> str | None:
+    """The path if it is of a table; raises `ConfigError` for another ending."""
+    if is_table and output:
+        check_ending(output, TABLES)
+        return output
+    require_json_lines(output)
+    return None
+
+
+def _weights(weights: Sequence[str], rows: list[dict[str, Any]]) -> dict[str, float]:
+    """The weight of each score, which all hypotheses must have."""
+    found = {}
+    for name, _, value in (weight.partition(":") for weight in weights):
+        found[name] = math.nan
+        with contextlib.suppress(ValueError):
+            found[name] = float(value)
+        if not math.isfinite(found[name]):
+            raise ConfigError(f"weights: expected NAME:NUMBER, got '{name}:{value}'")
+    for number, row in enumerate(rows, start=1):
+        for name in found.keys() - {"lm"}:
+            is_number = type(row.get(name)) in (int, float)
+            got = shown(row[name]) if name in row else f"the keys {', '.join(row)}"
+            require_data(is_number, f"hypothesis {number}", f"a number {name!r}", got)
+    return found
+
+
+def _best(rows: list[dict[str, Any]], weights: dict[str, float]) -> list[dict[str, Any]]:
+    """The row of each utterance with the largest weighted sum of scores; of equals the first."""
+    best: dict[int, dict[str, Any]] = {}
+    for row in rows:
+        values = {**row, "lm": row["log_likelihood"]}
+        row["weighted"] = math.fsum(weight * values[name] for name, weight in weights.items())
+        if row["weighted"] > best.setdefault(row["utterance"], row)["weighted"]:
+            best[row["utterance"]] = row
+    return list(best.values())
+
+
+def _is_unknown(score: Any) -> bool:
+    """Whether all tokens of a text, of which there are some, are unknown or a space."""
+    from official.xlnet.tokenization.tokenizer import WORD_START
+
+    return {*score.pieces} - {WORD_START} == {SPECIAL_PIECES[UNK_ID]}
+
+
+def _rows(
+    texts: Sequence[str], path: str | None, norms: str | None, format: str | None
+) -> tuple[list[dict[str, Any]], list[str]]:
+    """The rows to score, whose contexts are strings, and no predictions."""
+    rows = read_text_rows(texts, path, ("context", "text") if norms else ("text",), format)
     for number, row in enumerate(rows, start=1):
         context, where = row.get("context") or "", f"{path}, row {number}"
         require_data(isinstance(context, str), where, "a string 'context'", repr(context))
-    return rows
+    return rows, []
 
 
 def _pair_rows(path: str) -> tuple[list[dict[str, Any]], list[str]]:
@@ -193,6 +249,7 @@ def _texts(rows: list[dict[str, Any]], scores: list[Any]) -> list[dict[str, Any]
             "total": result.total,
             **_error(result.standard_error),
             **({"mixture": mixture._asdict()} if (mixture := result.mixture()) else {}),
+            **({"only_unknown": True} if _is_unknown(result) else {}),
         }
         for row, result in zip(rows, scores, strict=True)
     ]
@@ -250,7 +307,10 @@ def _pairs(
         rows = [{name: row[name] for name in row if name != "text"} for row in rows]
         pairs = [
             {**row, "good_total": good, "bad_total": bad, "difference": good - bad}
-            for row, (good, bad) in zip(rows, totals, strict=False)
+            | ({"only_unknown": True} if any(map(_is_unknown, both)) else {})
+            for row, (good, bad), *both in zip(
+                rows, totals, scores, scores[len(totals) :], strict=False
+            )
         ]
         group = group or "UID" * ("UID" in pairs[0])
     groups = _column("group", group, pairs) if group else []

@@ -21,6 +21,7 @@ MAX_LOST = 0.05
 _WARNED_UNKNOWN_SHARE = 0.01
 # Counts in the summary line of a verb, and their words.
 _SAID = {"rows": "rows", "texts": "texts", "examples": "examples", "empty": "empty"}
+_SAID |= {"only_unknown": "of unknown tokens alone"}
 _SAID |= {"truncated": "cut", "tokens": "tokens", "unknown_tokens": "of them unknown"}
 
 
