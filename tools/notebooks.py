@@ -19,7 +19,7 @@ FOLDER = ROOT / "docs/notebooks"
 _LOG = re.compile(
     r"(?m)^(\d{4}-\d\d-\d\d |[IWE]0000 |WARNING: All log messages|To enable the following).*\n+"
 )
-NAMES = ("permutation", "from_text_to_model", "fine_tuning", "look_inside")
+NAMES = ("permutation", "from_text_to_model", "fine_tuning", "look_inside", "orders")
 
 
 def main() -> None:
