@@ -2,12 +2,12 @@
 
 Usage: python -m tools.kills --kills=100 --output=build/kills
 
-Each of vocab, prepare, pretrain, finetune, export, convert, `vocab --extend`, embed and predict
-runs once without a kill. Then it is killed (SIGKILL) at a random moment, and the same command runs
-to its end, half of the time stopped (SIGSTOP) for a while on the way. Its files must have the same
-bytes as those of the whole run; for training, the losses and the weights must be the same. Every
-second kill waits for the first finished part: a shard, a checkpoint, or whatever file the command
-writes first. Half of the kills take the worker processes, too; otherwise they notice
+Each of vocab, prepare, pretrain, finetune, export, convert, `vocab --extend`, embed, predict and
+score runs once without a kill. Then it is killed (SIGKILL) at a random moment, and the same command
+runs to its end, half of the time stopped (SIGSTOP) for a while on the way. Its files must have the
+same bytes as those of the whole run; for training, the losses and the weights must be the same.
+Every second kill waits for the first finished part: a shard, a checkpoint, or whatever file the
+command writes first. Half of the kills take the worker processes, too; otherwise they notice
 themselves. The last line is JSON with the counts of each command:
 
     kills          kills that hit a running process
@@ -140,6 +140,10 @@ def _commands(root: pathlib.Path) -> dict[str, list[str]]:
             f"--model={whole / 'pretrain'}",
             f"--input={lines}",
             "--output=*/out.npy",
+        ],
+        "score": [
+            *("score", f"--model={whole / 'pretrain'}", f"--input={lines}", "--order=random"),
+            "--output=*/out.jsonl",
         ],
         "predict": [
             *("predict", f"--model={whole / 'finetune'}", f"--input={table}"),

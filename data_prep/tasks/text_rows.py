@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+import itertools
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 from data_prep.corpus.text_formats import is_fasta
@@ -10,12 +11,16 @@ from data_prep.tasks.table import plain
 from data_prep.tasks.table_files import TABLE_FORMATS, read_file
 from official.xlnet.configs.task import TaskConfig
 from official.xlnet.data.reading import Reading
+from official.xlnet.data.text_files import batched, incoming_rows
 from official.xlnet.errors import DataError, did_you_mean, require_data
+from official.xlnet.files.arguments import STANDARD
 from official.xlnet.files.compression import ending
 from official.xlnet.files.json_files import read_json
 from official.xlnet.files.schema import shown
 from official.xlnet.files.text import open_text
 
+Row = dict[str, Any]
+Check = Callable[[Row, str], None]
 _OF_JSON = str | int | float | list | dict | None  # Others, such as dates, are read as text.
 _NAMES = (
     {"sentence_good": "good", "sentence_bad": "bad"},  # BLiMP's columns.
@@ -23,12 +28,51 @@ _NAMES = (
 )
 
 
+def text_chunks(
+    texts: Sequence[str],
+    path: str | None,
+    size: int,
+    needed: Sequence[str] = ("text",),
+    check: Check | None = None,
+    format: str | None = None,
+) -> tuple[Iterator[list[Row]], int]:
+    """Reads rows in chunks; those of standard input as they come.
+
+    Args:
+      texts: see `read_text_rows`.
+      path: see `read_text_rows`; or `-` for standard input: lines of text, or of JSON objects.
+      size: the most rows of a chunk.
+      needed: see `read_text_rows`.
+      check: see `read_text_rows`.
+      format: see `read_text_rows`.
+
+    Returns:
+      The chunks, and the number of their rows; 0 for standard input.
+
+    Raises:
+      DataError: see `read_text_rows`; for standard input when the chunk is read.
+    """
+    if path != STANDARD:
+        rows = read_text_rows(texts, path, needed, check, format)
+        return batched(rows, size), len(rows)
+
+    def incoming() -> Iterator[list[Row]]:
+        number = 0
+        for some in itertools.chain(batched(texts, size), incoming_rows(size)):
+            rows = [row if isinstance(row, dict) else {"text": row} for row in some]
+            yield _checked(rows, "standard input", number, needed, check)
+            number += len(rows)
+
+    return incoming(), 0
+
+
 def read_text_rows(
     texts: Sequence[str],
     path: str | None,
     needed: Sequence[str] = ("text",),
+    check: Check | None = None,
     format: str | None = None,
-) -> list[dict[str, Any]]:
+) -> list[Row]:
     """Collects texts from the command line and a file, as rows.
 
     Args:
@@ -38,6 +82,7 @@ def read_text_rows(
       needed: columns that must be there, with a string in each row; of pairs, `good` and `bad`,
         which are BLiMP's `sentence_good` and `sentence_bad`; of cloze norms, `context` and `text`,
         which may be `frame` and `completion`.
+      check: called with each row and its place, for messages; raises an error for a wrong one.
       format: `kaldi` or `nbest`, see `score_file`; None: by the name of the file.
 
     Returns:
@@ -46,7 +91,7 @@ def read_text_rows(
     Raises:
       DataError: the file cannot be read, there is no row, or a needed value is not there.
     """
-    rows: list[dict[str, Any]] = [{"text": text} for text in texts]
+    rows: list[Row] = [{"text": text} for text in texts]
     if path is None:
         pass
     elif format:
@@ -60,13 +105,23 @@ def read_text_rows(
         with open_text(path) as file:
             rows += [{"text": line.rstrip("\n")} for line in file]
     require_data(bool(rows), path or "--text, --input", "at least one text", "none")
+    return _checked(rows, str(path), 0, needed, check)
+
+
+def _checked(
+    rows: list[Row], path: str, before: int, needed: Sequence[str], check: Check | None
+) -> list[Row]:
+    """Rows whose needed values are there, under our names; `before` of them came before."""
     others = next((names for names in _NAMES if {*names.values()} <= {*needed}), {})
-    for number, row in enumerate(rows, start=1):
+    for number, row in enumerate(rows, before + 1):
+        where = f"{path}, row {number}"
         row |= {ours: row[name] for name, ours in others.items() if name in row}
         for name in (name for name in needed if not isinstance(row.get(name), str)):
             columns = f"the columns {', '.join(row)}{did_you_mean(name, row)}"
             got = shown(row[name]) if name in row else columns
-            raise DataError(f"{path}, row {number}: expected a string {name!r}, got {got}")
+            raise DataError(f"{where}: expected a string {name!r}, got {got}")
+        if check:
+            check(row, where)
     return rows
 
 
@@ -92,7 +147,7 @@ def _nbest(path: str) -> Iterator[dict[str, Any]]:
         yield from ({"utterance": number, **row, **hyp} for hyp in hyps)
 
 
-def read_suite(path: str) -> tuple[list[dict[str, Any]], list[str]] | None:
+def read_suite(path: str) -> tuple[list[Row], list[str]] | None:
     """Reads a SyntaxGym suite.
 
     Args:

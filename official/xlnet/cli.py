@@ -1,7 +1,7 @@
 """Command-line interface: `xlnet VERB --flag=value ...`.
 
 Progress and logs go to standard error; the last line of standard output is a JSON object with the
-results.
+results, with `--output=-` that of standard error.
 
 Exit status: 0 success, 1 internal error (with traceback), 2 invalid input (one-line message),
 70 training diverged, 75 preempted by SIGTERM after a checkpoint was saved (run the same command
@@ -33,7 +33,8 @@ from official.xlnet.commands.declarations import Verb
 from official.xlnet.commands.early_checks import check_arguments
 from official.xlnet.commands.other_names import advice, as_settings
 from official.xlnet.errors import ConfigError, XLNetError, did_you_mean
-from official.xlnet.files.json_files import mended, print_json
+from official.xlnet.files.arguments import STANDARD
+from official.xlnet.files.json_files import json_line, mended
 from official.xlnet.files.public import called_with_flags
 from official.xlnet.files.text import printable, printable_line
 from official.xlnet.runtime.progress import waiting
@@ -92,7 +93,10 @@ def main(argv: list[str] | None = None) -> int:
         verb, rest, outcome.status = _verb(sys.argv[1:] if argv is None else argv)
         with _errors(verb, outcome), called_with_flags():
             if call := verb and _call(verb, rest):
-                print_json(call())
+                result = call()
+                # Standard output holds the answers alone.
+                is_taken = getattr(call, "keywords", {}).get("output") == STANDARD
+                (_say if is_taken else print)(json_line(result))
     return outcome.status
 
 

@@ -1,5 +1,7 @@
 """Jobs that are split over machines, killed and gone on with, or that follow a run."""
 
+import itertools
+import json
 import os
 import pathlib
 import types
@@ -9,8 +11,11 @@ import pytest
 import tensorflow as tf
 
 from official.xlnet.api import following
-from official.xlnet.inference import task_prediction
+from official.xlnet.commands import embed, score
+from official.xlnet.inference import generation, task_prediction
+from official.xlnet.inference.embedding import TextEmbedder
 from official.xlnet.inference.ensemble import Ensemble
+from official.xlnet.inference.scoring import Scorer
 from tests.helpers.world import command, eagerly
 from tests.helpers.wrong_input import refused, run
 
@@ -54,29 +59,81 @@ def test_a_killed_command_is_gone_on_with_unless_its_input_has_changed(
     source = tmp_path / "dev.tsv"
     source.write_bytes(pathlib.Path(task.dev).read_bytes())
     flags = {"model": task.model, "input": source, "output": tmp_path / "out" / "p"}
-    command("predict", **flags)
+    whole = command("predict", **flags)
     expected = flags["output"].read_bytes()
 
     def killed(self, examples):
-        for number, prediction in enumerate(predict(self, examples)):
-            if number == 17:
+        for prediction in predict(self, examples):
+            if next(numbers) == 17:
                 raise KeyboardInterrupt
             yield prediction
 
-    predict = Ensemble.predict
+    predict, numbers = Ensemble.predict, itertools.count()
     for is_changed in (False, True):
         with monkeypatch.context() as patch:
+            numbers = itertools.count()
             patch.setattr(Ensemble, "predict", killed)
             command("predict", status=130, **flags)
         assert len(os.listdir(tmp_path / "out")) == 2  # The former result is still there.
         if is_changed:
             source.write_text(source.read_text() + source.read_text().splitlines()[-1] + "\n")
         result = command("predict", **flags)
+        assert is_changed or result["tokens"] == whole["tokens"]
         assert (result["rows"], result.get("resumed_rows", 0)) == (
             (42, 0) if is_changed else (41, 14)
         )
         assert is_changed or flags["output"].read_bytes() == expected
         assert os.listdir(tmp_path / "out") == ["p"]
+
+
+JOBS = {
+    "score": (["--order=random", "--num_orders=2", "--consistency"], "jsonl"),
+    "score --words": (["--unit=bits"], "tsv"),
+    "embed": (["--batch_size=1", "--max_length=5"], "npy"),
+    "embed --pooling=words": (["--batch_size=1"], "parquet"),
+    "generate": (["--num_tokens=3"], "jsonl"),
+}
+
+
+@pytest.mark.usefixtures("eager")
+@pytest.mark.parametrize("job", JOBS)
+def test_a_killed_job_on_texts_is_gone_on_with(job, world, tmp_path, monkeypatch):
+    """The third part is not done: two texts in each."""
+    verb, *more = job.split()
+    monkeypatch.setattr(score, "_CHUNK", 2)
+    monkeypatch.setattr(embed, "_CHUNK_BATCHES", 2)
+    monkeypatch.setattr(generation, "BATCH_SIZE", 2)
+    source, output = tmp_path / "texts.jsonl", tmp_path / f"out.{JOBS[job][1]}"
+    texts = ["The cat", "", "A ____ of", "sat and", "of the water.", "then", "漢"]
+    rows = [json.dumps({"text": text, "id": number}) for number, text in enumerate(texts)]
+    source.write_text("\n".join(rows) + "\n")
+    flags = {"model": world.pretrained, "input": source, "output": output}
+    whole = command(verb, *more, *JOBS[job][0], **flags)
+    expected = output.read_bytes()
+    where = {"score": (Scorer, "score"), "embed": (TextEmbedder, "__call__")}.get(
+        verb, (generation, "outputs_of")
+    )
+    answer = getattr(*where)
+
+    def killed(*arguments, **options):
+        if next(calls) == 2:
+            raise KeyboardInterrupt
+        return answer(*arguments, **options)
+
+    for is_changed in (False, True):
+        with monkeypatch.context() as patch:
+            calls = itertools.count()
+            patch.setattr(*where, killed)
+            command(verb, *more, *JOBS[job][0], status=130, **flags)
+        assert len(os.listdir(tmp_path)) == 3 and output.read_bytes() == expected
+        if is_changed:
+            flags["layer" if verb == "embed" else "seed"] = 1
+        result = command(verb, *more, *JOBS[job][0], **flags)
+        assert result.pop("resumed_rows", 0) == (0 if is_changed else 4)
+        assert len(os.listdir(tmp_path)) == 2
+        for each in (result, whole):
+            each.pop("texts_per_second", None)
+        assert is_changed or (result == whole and output.read_bytes() == expected)
 
 
 @pytest.mark.slow

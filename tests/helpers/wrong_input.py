@@ -38,7 +38,7 @@ def run(capfd, *arguments) -> Outcome:
 OF_COMPILER = re.compile(r"^(WARNING: All log messages before absl|I0000 ).*\n", re.MULTILINE)
 _SAID_BEFORE = re.compile(
     r": texts are read from |^training on [\d,]+ characters: |tokens are predicted from fewer than "
-    r"|^[\d,/]+ texts, [\d,]+ windows: "
+    r"|^(texts|rows): [\d,/]+(, windows: [\d,]+)?.*: \d+ s$|^standard input: each line "
 )
 
 

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Sequence
 from typing import Annotated, Any
 
-from data_prep.tasks.text_rows import read_text_rows
+from data_prep.tasks.text_rows import Row, text_chunks
+from official.xlnet.commands.identity import identity_of
 from official.xlnet.configs.choices import STEP_SELECTIONS
 from official.xlnet.data.reading import check_unknown, log_counts
 from official.xlnet.data.result_files import require_json_lines
-from official.xlnet.data.text_files import write_json_lines
+from official.xlnet.data.text_files import Answers, write_json_lines
 from official.xlnet.files.arguments import COMMAS, OutputFile, Path
 from official.xlnet.files.public import public
 from official.xlnet.files.schema import OneOf, Range
@@ -22,7 +24,7 @@ def generate_file(
     text: Sequence[str] = (),
     input: Path | None = None,
     output: OutputFile | None = None,
-    num_tokens: Annotated[int, Range(0, 1_000_000)] = 64,
+    num_tokens: Annotated[int, Range(1, 1_000_000)] = 64,
     max_blank_length: Annotated[int, Range(1, 1000)] = 1,
     candidates: Annotated[int, Range(0, 10_000)] = 0,
     choices: Annotated[Sequence[str], COMMAS] = (),
@@ -39,13 +41,15 @@ def generate_file(
     A text with blanks, written ____ (four or more underscores), is filled in; other texts are
     continued. ____{3} is a blank of exactly 3 word pieces. Prints one JSON object per text, with
     `text` and `output`. With candidates or choices, it has `candidates` in place of `output`: for
-    each blank its possible fillers, with probabilities and ranks.
+    each blank its possible fillers, with probabilities and ranks. Running the same command again
+    resumes one that was killed.
 
     Args:
       model: model directory.
       text: input text; may be repeated.
-      input: file with one text per line, or a table with a column `text`.
-      output: output file (JSON lines); default: standard output.
+      input: file with one text per line, or a table with a column `text`; - for standard input.
+      output: output file (JSON lines); default: standard output; - for standard output without
+        results at the end.
       num_tokens: maximum number of generated word pieces.
       max_blank_length: maximum length of a blank without a given length, in word pieces.
       candidates: number of the most probable strings to print for each blank.
@@ -66,46 +70,49 @@ def generate_file(
     Example:
       $ xlnet generate --model=runs/model --text='The ____ of the people.'
     """
+    from official.xlnet.inference.cloze import ranker
     from official.xlnet.inference.decoding.sampling import Sampling
-    from official.xlnet.inference.generation import generate
+    from official.xlnet.inference.decoding.stepwise import Steps
+    from official.xlnet.inference.generation import BATCH_SIZE, outputs_of
     from official.xlnet.inference.language_model import GENERATED, SCORED, loaded
 
     require_json_lines(output)
-    rows = read_text_rows(text, input)
-    texts = [row["text"] for row in rows]
-    if choices or candidates:
-        return _candidates(model, rows, choices or candidates, max_blank_length, output)
-    sampling = Sampling(temperature, top_k, top_p, seed)
-    loaded_model, tokenizer = loaded(model, kinds=SCORED if steps else GENERATED)
-    outputs = generate(
-        *(loaded_model, texts, num_tokens, sampling, tokenizer, max_blank_length),
-        steps=steps,
-        select=select,
-        remask=remask,
-    )
-    lines = [{**row, "output": generated} for row, generated in zip(rows, outputs, strict=True)]
-    write_json_lines(output, lines)
-    filled = sum(map(has_blank, texts))
-    counts = {"continued": len(texts) - filled, "filled": filled}
-    counts["empty"] = sum(not text.strip() for text in texts)
-    log_counts(input or "text", {"texts": len(texts), **counts, **tokenizer.counts})
-    return {**counts, **check_unknown(tokenizer.counts, "texts")}
+    chunks, total = text_chunks(text, input, BATCH_SIZE)
+    wanted, sampling = choices or candidates, Sampling(temperature, top_k, top_p, seed)
+    in_steps = Steps(steps, select, remask) if steps else None
+    language_model = loaded(model, kinds=SCORED if steps or wanted else GENERATED)
+    counts = language_model[1].counts
+    rank = ranker(*language_model, wanted, max_blank_length) if wanted else None
 
+    def answer(rows: list[Row]) -> list[dict[str, Any]]:
+        texts = [row["text"] for row in rows]
+        if rank:
+            blanks = [[[x._asdict() for x in blank] for blank in rank(text)] for text in texts]
+            return [{"candidates": found} for found in blanks]
+        outputs = outputs_of(
+            *language_model,
+            texts,
+            num_tokens=num_tokens,
+            sampling=sampling,
+            max_blank_length=max_blank_length,
+            steps=in_steps,
+            first=counts["continued"],
+        )
+        filled = sum(map(has_blank, texts))
+        counts.update(continued=len(texts) - filled, filled=filled)
+        counts.update(empty=sum(not text.strip() for text in texts))
+        return [{"output": output} for output in outputs]
 
-def _candidates(
-    model: str,
-    rows: list[dict[str, Any]],
-    wanted: int | Sequence[str],
-    max_length: int,
-    output: str | None,
-) -> dict[str, Any]:
-    """Writes the candidates for blanks; returns the number of `texts`."""
-    from official.xlnet.inference.cloze import blank_candidates
-
-    texts = [row["text"] for row in rows]
-    candidates = blank_candidates(model, texts, wanted, max_length=max_length)
-    lines = [
-        {**row, "candidates": [[candidate._asdict() for candidate in blank] for blank in blanks]}
-        for row, blanks in zip(rows, candidates, strict=True)
-    ]
-    return {"texts": write_json_lines(output, lines)}
+    work = Answers(chunks, answer, counts, total, "texts" if total else "")
+    settings = [text, wanted, num_tokens, max_blank_length, steps, select, remask]
+    settings += dataclasses.astuple(sampling)
+    identity = identity_of(output, input, [model], BATCH_SIZE, *settings)
+    with work.to(output, identity) as answered:
+        pairs = (pair for chunk in answered for pair in zip(*chunk, strict=True))
+        write_json_lines(output, ({**row, **found} for row, found in pairs))
+    resumed = {"resumed_rows": work.kept} if work.kept else {}
+    if wanted:
+        return {"texts": work.done, **resumed}
+    log_counts(input or "text", {"texts": work.done, **counts})
+    written = {name: counts[name] for name in ("continued", "filled", "empty")}
+    return {**written, **resumed, **check_unknown(counts, "texts")}

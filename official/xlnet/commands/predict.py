@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
+import collections
 import functools
 import itertools
 import os
 import re
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Annotated, Any
 
 from data_prep.tasks.task_data import columns_of, stream_task
-from official.xlnet import __version__
-from official.xlnet.checkpoints.any_format import load_config, weights_checksum
+from official.xlnet.commands.identity import identity_of
 from official.xlnet.configs.choices import PRODUCTS
 from official.xlnet.configs.registry import DATASETS, INPUTS
 from official.xlnet.configs.task import TaskConfig
@@ -21,16 +21,15 @@ from official.xlnet.data.examples import Example
 from official.xlnet.data.graph_names import columns_of_inputs
 from official.xlnet.data.reading import check_unknown, log_counts
 from official.xlnet.data.result_files import require_json_lines
-from official.xlnet.data.text_files import write_json_lines, write_resumed
+from official.xlnet.data.text_files import Answers, batched, incoming_rows, write_json_lines
 from official.xlnet.errors import require_config
-from official.xlnet.files.arguments import OutputFile, Path
-from official.xlnet.files.atomic import is_stream
-from official.xlnet.files.checksums import sha256_of
+from official.xlnet.files.arguments import STANDARD, OutputFile, Path
 from official.xlnet.files.public import public
 from official.xlnet.files.schema import OneOf, Range
 from official.xlnet.runtime.progress import per_second
 
 Predict = Callable[[Iterable[Example]], Iterator[dict[str, Any]]]
+_REQUESTS = 64  # Whose answers are written together.
 
 
 @public()
@@ -54,8 +53,9 @@ def predict_file(
     command with local models, run it again.
 
     Args:
-      input: input file, folder or tfds:NAME:SPLIT.
-      output: output file (JSON lines).
+      input: input file, folder or tfds:NAME:SPLIT; - for standard input, of lines of text or of
+        JSON objects.
+      output: output file (JSON lines); - for standard output.
       model: model directory, for local prediction; repeat it to combine the predictions of several
         models (an ensemble).
       endpoint: TF Serving endpoint: host:port of gRPC.
@@ -81,8 +81,7 @@ def predict_file(
     )
     require_json_lines(output)
     part, num_parts = _part_of(shard)
-    identity: Any = None  # Everything that predictions depend on; None if unknown.
-    counts: Mapping[str, int] = {}
+    counts: collections.Counter[str] = collections.Counter()
     if endpoint:
         from official.xlnet.serving.client.endpoint import connect
         from official.xlnet.serving.client.prediction import predict_remotely
@@ -93,36 +92,51 @@ def predict_file(
         predict: Predict = functools.partial(
             predict_remotely, server, input_names=names, batch_size=batch_size
         )
+        size, identity = unit * _REQUESTS, None
     else:
         from official.xlnet.inference.ensemble import Ensemble
 
         ensemble = Ensemble(model)
         settings, counts = ensemble.task.config.task, ensemble.task.counts
         predict, unit = ensemble.predict, ensemble.unit
-        if os.path.isfile(input) and not is_stream(output):
-            models = [[weights_checksum(path), load_config(path).as_dict()] for path in model]
-            identity = [__version__, models, sha256_of(input), shard, products]
-    first, stop = 0, None
-    if num_parts > 1:  # Equal numbers of units.
-        num_units = -(-sum(1 for _ in stream_task(input, settings)) // unit)
-        first, stop = (num_units * n // num_parts * unit for n in (part - 1, part))
+        size, identity = unit, identity_of(output, input, model, unit, shard, products)
+    chunks = _chunks(input, settings, part, num_parts, unit, size)
     start = time.monotonic()
     os.makedirs(os.path.dirname(os.path.abspath(output)), exist_ok=True)
-
-    def rows_after(kept: int) -> Iterator[dict[str, Any]]:
-        return predict(itertools.islice(stream_task(input, settings), first + kept, stop))
-
-    kept = 0
-    with matmul_precision(products):  # Predictions are made as they are written.
-        if identity is None:
-            rows = write_json_lines(output, rows_after(0))
-        else:
-            rows, kept = write_resumed(output, rows_after, identity, unit)
-    rate = per_second(rows - kept, start)
+    work = Answers(
+        chunks, lambda chunk: list(predict(chunk)), counts, noun="rows" * (input != STANDARD)
+    )
+    with matmul_precision(products), work.to(output, identity) as answered:
+        write_json_lines(output, (row for _, answers in answered for row in answers))
+    rate = per_second(work.done - work.kept, start)
     unknown = check_unknown(counts, input) if model else {}
-    log_counts(input, {"rows": rows, **counts})
-    resumed = {"resumed_rows": kept} if kept else {}
-    return {"rows": rows, "rows_per_second": rate, **resumed, **counts, **unknown}
+    log_counts(input, {"rows": work.done, **counts})
+    resumed = {"resumed_rows": work.kept} if work.kept else {}
+    return {"rows": work.done, "rows_per_second": rate, **resumed, **counts, **unknown}
+
+
+def _chunks(
+    path: str, settings: TaskConfig, part: int, num_parts: int, unit: int, size: int
+) -> Iterator[list[Example]]:
+    """The examples of a part of a file, of equal numbers of units; or of standard input."""
+    if path == STANDARD:
+        require_config(num_parts == 1, "shard", "a file to predict a part of", "standard input")
+        return _incoming(settings, size)
+    first, stop = 0, None
+    if num_parts > 1:
+        num_units = -(-sum(1 for _ in stream_task(path, settings)) // unit)
+        first, stop = (num_units * n // num_parts * unit for n in (part - 1, part))
+    return batched(itertools.islice(stream_task(path, settings), first, stop), size)
+
+
+def _incoming(settings: TaskConfig, size: int) -> Iterator[list[Example]]:
+    """The examples of standard input, as they come."""
+    waiting: collections.deque[Any] = collections.deque()
+    # The readers of tables take one row for each example.
+    examples = stream_task(iter(waiting.popleft, None), settings, "standard input")
+    for rows in incoming_rows(size):
+        waiting.extend(rows)
+        yield [next(examples) for _ in rows]
 
 
 def _part_of(shard: str | None) -> tuple[int, int]:
@@ -144,6 +158,7 @@ def _served_task(name: str | None, inputs: Sequence[str], path: str) -> TaskConf
     inferred = INPUTS.get(tuple(sorted(inputs)), INPUTS[()])
     task = TaskConfig(name=known.get("name", name) or inferred)
     task.columns = known.get("columns", ())
-    if task.has_text_columns and (columns := columns_of(path, task)):
+    is_file = path != STANDARD
+    if is_file and task.has_text_columns and (columns := columns_of(path, task)):
         task.text_columns = columns_of_inputs(inputs, columns, path)
     return task

@@ -4,25 +4,31 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
+import functools
 import math
-from collections.abc import Sequence
-from typing import Annotated, Any
+from collections.abc import Iterable, Iterator, Sequence
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 import numpy as np
 
-from data_prep.tasks.text_rows import read_suite, read_text_rows
+from data_prep.tasks.text_rows import Row, read_suite, read_text_rows, text_chunks
+from official.xlnet.commands.identity import identity_of
 from official.xlnet.configs.choices import GIVEN_SIDES, PUNCTUATION, SCORING_ORDERS, UNITS
 from official.xlnet.configs.validation import require
 from official.xlnet.data.reading import check_unknown, log_counts
 from official.xlnet.data.result_files import TABLES, check_ending, require_json_lines, write_rows
-from official.xlnet.data.text_files import write_json_lines
+from official.xlnet.data.text_files import Answers, batched, write_json_lines
 from official.xlnet.errors import ConfigError, DataError, require_data
-from official.xlnet.files.arguments import COMMAS, OutputFile, Path
+from official.xlnet.files.arguments import COMMAS, STANDARD, OutputFile, Path
 from official.xlnet.files.public import public
 from official.xlnet.files.schema import OneOf, Range, shown
 from official.xlnet.runtime.perplexity import perplexity
-from official.xlnet.runtime.progress import elapsed_time
 from official.xlnet.tokenization.special_tokens import SPECIAL_PIECES, UNK_ID
+
+if TYPE_CHECKING:
+    from official.xlnet.inference.scoring import Score, Scorer
+
+_CHUNK = 256  # Texts that are scored together, and lost when the command is killed.
 
 
 @public()
@@ -51,13 +57,15 @@ def score_file(
 
     Prints one JSON object per text, with `text`, `tokens`, `log_likelihoods` (nats) and their sum,
     `log_likelihood` or `total`. The other columns of a table come back, too. A text of unknown
-    tokens alone has `only_unknown`, as its log-likelihood says nothing of its words.
+    tokens alone has `only_unknown`, as its log-likelihood says nothing of its words. Running the
+    same command again resumes one that was killed.
 
     Args:
       model: model directory.
       text: input text; may be repeated.
-      input: file with one text per line, or a table with a column `text`.
-      output: output file: JSON lines, or a table for words and pairs; default: standard output.
+      input: file with one text per line, or a table with a column `text`; - for standard input.
+      output: output file: JSON lines, or a table for words and pairs; default: standard output; -
+        for standard output without results at the end.
       order: factorization order; inside_out: from the middle; confidence, entropy: next the token
         that the model is most certain of; pseudo: pseudo-log-likelihood (each token given all
         others).
@@ -91,76 +99,64 @@ def score_file(
       $ xlnet score --model=runs/model --text='The cat sat.'
     """
     from official.xlnet.inference.language_model import SCORED, loaded
-    from official.xlnet.inference.scoring import Scorer, standard_error
+    from official.xlnet.inference.scoring import Scorer
 
     table = _table(output, words or pairs)
     if consistency and (words or pairs or num_orders < 2):
         raise ConfigError("consistency: expected texts and 2 orders or more, no words or pairs")
-    if pairs and (not input or text or words or norms or format):
-        raise ConfigError("pairs: expected input, and neither text, words, norms nor format")
+    if pairs and (input in (None, STANDARD) or text or words or norms or format):
+        raise ConfigError("pairs: expected input from a file, and no text, words, norms or format")
     if weights and (format != "nbest" or text or words):
         raise ConfigError("weights: expected format=nbest, and neither text nor words")
-    rows, formulas = _pair_rows(input) if pairs and input else _rows(text, input, norms, format)
-    if words:
-        _require_other_columns(rows, input)
-    weight_of = _weights(weights, rows)
-    scored_model, tokenizer = loaded(model, kinds=SCORED)
-    texts = _placed(rows, context, given)
-    targets = [spans for _, spans in texts]
-    scorer = Scorer(scored_model, tokenizer)
-    if consistency:
-        scorer.require_one_window([row["text"] for row in rows], "consistency")
-    with elapsed_time(lambda: f"texts: {len(texts)}, windows: {scorer.num_windows}"):
-        scores = scorer.score(
-            [whole for whole, _ in texts],
-            *(order, num_orders, seed),
-            targets=targets,
-            whole_given=whole_given,
-        )
-    metrics: dict[str, Any] = {}
-    if pairs:
-        written, metrics = _pairs(rows, scores, formulas, group, seed)
-    elif words:
-        starts = [spans[0][0] if spans else 0 for spans in targets]
-        written = _words(rows, scores, starts, punctuation, unit)
+    if format and input == STANDARD:
+        raise ConfigError("format: expected input from a file, got standard input")
+    chunks: Iterable[list[Row]]
+    if pairs and input:
+        rows, formulas = _pair_rows(input)
+        chunks, total = batched(rows, _CHUNK), len(rows)
     else:
-        written = _texts(rows, scores)
-        if consistency:
-            metrics = _add_consistency(written, scorer, num_orders, seed)
-        if weights:
-            written = _best(written, weight_of)
-    if norms:
-        metrics |= _norms(rows, scores, norms, group)
-    if table:
-        write_rows(table, written)
-    elif not pairs:
-        write_json_lines(output, written)
-    num_tokens = sum(len(result.pieces) for result in scores)
-    counts = {"texts": len(rows), "empty": sum(not row["text"].strip() for row in rows)}
-    counts["only_unknown"] = sum(map(_is_unknown, scores))
+        needed = ("context", "text") if norms else ("text",)
+        check = _check_columns if words else _check_context
+        chunks, total = text_chunks(text, input, _CHUNK, needed, check, format)
+    if weights or (consistency and total):
+        chunks = [*chunks]  # What is wrong in any of them is refused before one is scored.
+    weight_of = _weights(weights, chunks if weights else ())
+    scored_model, tokenizer = loaded(model, kinds=SCORED)
+    scorer = Scorer(scored_model, tokenizer)
+    for rows in chunks if consistency and total else ():
+        scorer.require_one_window([row["text"] for row in rows], "consistency")
+    how = order, num_orders, seed, context, given, whole_given, consistency
+    work = Answers(
+        *(chunks, functools.partial(_answer, scorer, *how), tokenizer.counts, total),
+        *("texts" if total else "", lambda: f", windows: {scorer.num_windows}"),
+    )
+    identity = identity_of(output, input, [model], _CHUNK, text, *how, pairs, bool(norms), format)
+    sums, metrics = _Sums(), dict[str, Any]()
+    written: Iterable[dict[str, Any]]
+    with work.to(output, identity) as answered:
+        scored: Iterable[_Scored] = sums.over(_scored(answered, context, given))
+        if pairs or norms:
+            scored = held = list(scored)
+        if norms:
+            metrics = _norms(held, norms, group)
+        if pairs:
+            written, metrics = _pairs(held, formulas, group, seed)
+        else:
+            written = _words(scored, punctuation, unit) if words else map(_text, scored)
+            written = _best(written, weight_of) if weights else written
+        if table:
+            write_rows(table, list(written))
+        elif not pairs:
+            write_json_lines(output, written)
+    counts = {"texts": sums.texts, "empty": sums.empty, "only_unknown": sums.only_unknown}
     log_counts(input or "text", {**counts, **tokenizer.counts})
-    total = sum(result.total for result in scores)
     return {
         **counts,
-        "tokens": num_tokens,
-        "log_likelihood": total,
-        **_error(standard_error(np.sum([result.order_totals for result in scores], axis=0))),
-        "perplexity": perplexity(-total / max(1, num_tokens)),
+        **({"resumed_rows": work.kept} if work.kept else {}),
+        **sums.metrics(),
         **metrics,
         **check_unknown(tokenizer.counts, "texts"),
     }
-
-
-def _require_other_columns(rows: list[dict[str, Any]], path: str | None) -> None:
-    """Raises `ConfigError` if columns have the names of those that `words` writes."""
-    from official.xlnet.inference.words import Word
-
-    columns = {name for row in rows for name in row}
-    if taken := columns & {field.name for field in dataclasses.fields(Word)}:
-        raise ConfigError(
-            f"{path}: expected a table without the columns that words writes, got "
-            f"{', '.join(sorted(taken))}; rename them"
-        )
 
 
 def _table(output: str | None, is_table: bool) -> str | None:
@@ -172,7 +168,7 @@ def _table(output: str | None, is_table: bool) -> str | None:
     return None
 
 
-def _weights(weights: Sequence[str], rows: list[dict[str, Any]]) -> dict[str, float]:
+def _weights(weights: Sequence[str], chunks: Iterable[list[Row]]) -> dict[str, float]:
     """The weight of each score, which all hypotheses must have."""
     found = {}
     for name, _, value in (weight.partition(":") for weight in weights):
@@ -181,6 +177,7 @@ def _weights(weights: Sequence[str], rows: list[dict[str, Any]]) -> dict[str, fl
             found[name] = float(value)
         if not math.isfinite(found[name]):
             raise ConfigError(f"weights: expected NAME:NUMBER, got '{name}:{value}'")
+    rows = (row for chunk in chunks for row in chunk)
     for number, row in enumerate(rows, start=1):
         for name in found.keys() - {"lm"}:
             is_number = type(row.get(name)) in (int, float)
@@ -189,7 +186,7 @@ def _weights(weights: Sequence[str], rows: list[dict[str, Any]]) -> dict[str, fl
     return found
 
 
-def _best(rows: list[dict[str, Any]], weights: dict[str, float]) -> list[dict[str, Any]]:
+def _best(rows: Iterable[dict[str, Any]], weights: dict[str, float]) -> list[dict[str, Any]]:
     """The row of each utterance with the largest weighted sum of scores; of equals the first."""
     best: dict[int, dict[str, Any]] = {}
     for row in rows:
@@ -207,18 +204,117 @@ def _is_unknown(score: Any) -> bool:
     return {*score.pieces} - {WORD_START} == {SPECIAL_PIECES[UNK_ID]}
 
 
-def _rows(
-    texts: Sequence[str], path: str | None, norms: str | None, format: str | None
-) -> tuple[list[dict[str, Any]], list[str]]:
-    """The rows to score, whose contexts are strings, and no predictions."""
-    rows = read_text_rows(texts, path, ("context", "text") if norms else ("text",), format)
-    for number, row in enumerate(rows, start=1):
-        context, where = row.get("context") or "", f"{path}, row {number}"
-        require_data(isinstance(context, str), where, "a string 'context'", repr(context))
-    return rows, []
+class _Scored(NamedTuple):
+    """A row and its score.
+
+    Attributes:
+      row: the row.
+      score: the score of its text, in its context.
+      start: the first character of the text there.
+      consistency: how far orders disagree, if that was asked for.
+    """
+
+    row: Row
+    score: Score
+    start: int
+    consistency: list[float]
 
 
-def _pair_rows(path: str) -> tuple[list[dict[str, Any]], list[str]]:
+@dataclasses.dataclass
+class _Sums:
+    """Sums over the texts that have been scored."""
+
+    texts: int = 0
+    empty: int = 0
+    only_unknown: int = 0
+    tokens: int = 0
+    log_likelihood: float = 0.0
+    order_totals: Any = 0.0
+    consistency: Any = 0.0
+
+    def over(self, scored: Iterable[_Scored]) -> Iterator[_Scored]:
+        """Adds what passes."""
+        for each in scored:
+            self.texts += 1
+            self.empty += not each.row["text"].strip()
+            self.only_unknown += _is_unknown(each.score)
+            self.tokens += len(each.score.pieces)
+            self.log_likelihood += each.score.total
+            self.order_totals = self.order_totals + each.score.order_totals
+            self.consistency = self.consistency + np.array(each.consistency)
+            yield each
+
+    def metrics(self) -> dict[str, Any]:
+        """The metrics of all texts."""
+        from official.xlnet.inference.orders import Consistency
+        from official.xlnet.inference.scoring import standard_error
+
+        means = (np.atleast_1d(self.consistency) / max(1, self.texts)).tolist()
+        return {
+            "tokens": self.tokens,
+            "log_likelihood": self.log_likelihood,
+            **_error(standard_error(np.atleast_1d(self.order_totals))),
+            "perplexity": perplexity(-self.log_likelihood / max(1, self.tokens)),
+            **(Consistency(*means)._asdict() if len(means) > 1 else {}),
+        }
+
+
+def _answer(
+    scorer: Scorer,
+    order: str,
+    num_orders: int,
+    seed: int,
+    context: str | None,
+    given: str,
+    whole_given: bool,
+    has_consistency: bool,
+    rows: list[Row],
+) -> list[Any]:
+    """The scores of texts, as JSON: pieces, log-likelihoods, offsets, totals, consistency."""
+    from official.xlnet.inference.orders import consistency
+
+    texts, targets = zip(*_placed(rows, context, given), strict=True)
+    measured: list[Any] = [()] * len(rows)
+    if has_consistency:
+        measured = consistency(scorer, [row["text"] for row in rows], num_orders, seed)
+    scores = scorer.score(texts, order, num_orders, seed, targets=targets, whole_given=whole_given)
+    return [
+        [x.pieces, x.log_likelihoods.tolist(), x.offsets, x.order_totals.tolist(), values]
+        for x, values in zip(scores, measured, strict=True)
+    ]
+
+
+def _scored(answered: Iterable[Any], context: str | None, given: str) -> Iterator[_Scored]:
+    """Scores of their JSON, and the rows."""
+    from official.xlnet.inference.scoring import Score
+
+    for rows, answers in answered:
+        placed = _placed(rows, context, given)
+        for row, (text, spans), each in zip(rows, placed, answers, strict=True):
+            pieces, log_likelihoods, offsets, totals, measured = each
+            offsets, arrays = [*map(tuple, offsets)], map(np.array, (log_likelihoods, totals))
+            score = Score(text, pieces, next(arrays), offsets, next(arrays))
+            yield _Scored(row, score, spans[0][0] if spans else 0, measured)
+
+
+def _check_context(row: Row, where: str) -> None:
+    context = row.get("context") or ""
+    require_data(isinstance(context, str), where, "a string 'context'", repr(context))
+
+
+def _check_columns(row: Row, where: str) -> None:
+    """Raises `ConfigError` if columns have the names of those that `words` writes."""
+    from official.xlnet.inference.words import Word
+
+    _check_context(row, where)
+    if taken := row.keys() & {field.name for field in dataclasses.fields(Word)}:
+        raise ConfigError(
+            f"{where}: expected a table without the columns that words writes, got "
+            f"{', '.join(sorted(taken))}; rename them"
+        )
+
+
+def _pair_rows(path: str) -> tuple[list[Row], list[str]]:
     """First the good rows, then the bad ones; for a suite its rows and predictions."""
     if suite := read_suite(path):
         return suite
@@ -227,7 +323,7 @@ def _pair_rows(path: str) -> tuple[list[dict[str, Any]], list[str]]:
 
 
 def _placed(
-    rows: list[dict[str, Any]], context: str | None, given: str
+    rows: list[Row], context: str | None, given: str
 ) -> list[tuple[str, list[tuple[int, int]]]]:
     """Each text in its context, and the spans of characters to score in it."""
     from official.xlnet.inference.text_parts import in_context
@@ -239,67 +335,47 @@ def _placed(
     ]
 
 
-def _texts(rows: list[dict[str, Any]], scores: list[Any]) -> list[dict[str, Any]]:
-    return [
-        {
-            **row,
-            "tokens": result.pieces,
-            "log_likelihoods": result.log_likelihoods.tolist(),
-            "log_likelihood": result.total,
-            "total": result.total,
-            **_error(result.standard_error),
-            **({"mixture": mixture._asdict()} if (mixture := result.mixture()) else {}),
-            **({"only_unknown": True} if _is_unknown(result) else {}),
-        }
-        for row, result in zip(rows, scores, strict=True)
-    ]
+def _text(scored: _Scored) -> dict[str, Any]:
+    """The row of a text."""
+    from official.xlnet.inference.orders import Consistency
 
-
-def _add_consistency(
-    rows: list[dict[str, Any]], scorer: Any, num_orders: int, seed: int
-) -> dict[str, float]:
-    """Adds the consistency of each text to its row; returns the means."""
-    from official.xlnet.inference.orders import Consistency, consistency
-
-    measured = consistency(scorer, [row["text"] for row in rows], num_orders, seed)
-    for row, values in zip(rows, measured, strict=True):
-        row |= values._asdict()
-    return Consistency(*np.mean(measured, axis=0).tolist())._asdict()
+    row, result, _, measured = scored
+    return {
+        **row,
+        "tokens": result.pieces,
+        "log_likelihoods": result.log_likelihoods.tolist(),
+        "log_likelihood": result.total,
+        "total": result.total,
+        **_error(result.standard_error),
+        **({"mixture": mixture._asdict()} if (mixture := result.mixture()) else {}),
+        **(Consistency(*measured)._asdict() if measured else {}),
+        **({"only_unknown": True} if _is_unknown(result) else {}),
+    }
 
 
 def _error(value: float | None) -> dict[str, float]:
     return {} if value is None else {"standard_error": value}
 
 
-def _words(
-    rows: list[dict[str, Any]],
-    scores: list[Any],
-    starts: list[int],
-    punctuation: str,
-    unit: str,
-) -> list[dict[str, Any]]:
+def _words(scored: Iterable[_Scored], punctuation: str, unit: str) -> Iterator[dict[str, Any]]:
+    """The rows of the words of texts."""
     from official.xlnet.inference.words import words_of
 
-    words = []
-    for number, (row, result) in enumerate(zip(rows, scores, strict=True), start=1):
+    for number, (row, result, first, _) in enumerate(scored, start=1):
         columns = {name: row[name] for name in row if name not in ("text", "context")}
         for word in words_of(result, punctuation, unit):
-            first = starts[number - 1]  # Characters count from there.
+            # Characters count from the start of the text.
             place = {"start": word.start - first, "end": word.end - first}
-            words.append({"text_id": number, **columns, **dataclasses.asdict(word), **place})
-    return words
+            yield {"text_id": number, **columns, **dataclasses.asdict(word), **place}
 
 
 def _pairs(
-    rows: list[dict[str, Any]],
-    scores: list[Any],
-    formulas: list[str],
-    group: str | None,
-    seed: int,
+    scored: list[_Scored], formulas: list[str], group: str | None, seed: int
 ) -> tuple[list[dict[str, Any]], dict[str, Any]]:
     """A row for each pair, or prediction of a suite, with its difference; and the metrics."""
     from official.xlnet.inference.pairs import pair_metrics, suite_margins
 
+    rows, scores = [each.row for each in scored], [each.score for each in scored]
     if formulas:
         pairs, group = suite_margins(rows, scores, formulas), group or "prediction"
     else:
@@ -317,21 +393,20 @@ def _pairs(
     return pairs, pair_metrics([row["difference"] for row in pairs], groups, seed)
 
 
-def _norms(
-    rows: list[dict[str, Any]], scores: list[Any], name: str, group: str | None
-) -> dict[str, Any]:
+def _norms(scored: list[_Scored], name: str, group: str | None) -> dict[str, Any]:
     """Correlations of the scores with the norms of their texts."""
     import pandas as pd
 
     from official.xlnet.inference.pairs import norm_correlations
 
+    rows = [each.row for each in scored]
     texts = _column("norms", name, rows)
     norms = pd.to_numeric(pd.Series(texts, dtype=object), errors="coerce").to_numpy(float)
     for number in np.flatnonzero(~np.isfinite(norms))[:1]:
         place = f"row {number + 1}, column {name!r}"
         raise DataError(f"{place}: expected a number, got {texts[number]!r}")
     groups = _column("group", group, rows) if group else []
-    return norm_correlations([result.total for result in scores], norms, groups)
+    return norm_correlations([each.score.total for each in scored], norms, groups)
 
 
 def _column(flag: str, name: str, rows: list[dict[str, Any]]) -> list[Any]:

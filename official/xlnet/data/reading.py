@@ -13,6 +13,7 @@ from absl import logging
 from official.xlnet.configs.registry import FILE_READERS, FOLDER_READERS
 from official.xlnet.configs.task import TaskConfig
 from official.xlnet.errors import DataError
+from official.xlnet.files.arguments import STANDARD
 from official.xlnet.files.schema import Range
 from official.xlnet.runtime.progress import Progress
 
@@ -152,7 +153,7 @@ def log_counts(source: str, counts: Mapping[str, Any]) -> None:
     """Logs one line with the numbers of texts read, truncated and skipped in a file.
 
     Args:
-      source: the file.
+      source: the file; `-` for standard input.
       counts: numbers, some of them by a name of `_SAID`.
     """
     said = [
@@ -160,7 +161,11 @@ def log_counts(source: str, counts: Mapping[str, Any]) -> None:
         for name, what in _SAID.items()
         if (number := counts.get(name))
     ]
-    Progress(sys.stderr).log_line(f"{source}: {', '.join(said)}")
+    Progress(sys.stderr).log_line(f"{_named(source)}: {', '.join(said)}")
+
+
+def _named(source: str) -> str:
+    return "standard input" if source == STANDARD else source
 
 
 def check_unknown(counts: Mapping[str, int], source: str, limit: float = 1.0) -> dict[str, float]:
@@ -184,8 +189,8 @@ def check_unknown(counts: Mapping[str, int], source: str, limit: float = 1.0) ->
     tokens, unknown = counts.get("tokens", 0), counts.get("unknown_tokens", 0)
     share = unknown / max(tokens, 1)
     message = (
-        f"{source}: {unknown:,} of {tokens:,} tokens ({share:.1%}) are <unk>, as the vocabulary "
-        "lacks their characters"
+        f"{_named(source)}: {unknown:,} of {tokens:,} tokens ({share:.1%}) are <unk>, as the "
+        "vocabulary lacks their characters"
     )
     if share > limit:
         raise DataError(

@@ -78,8 +78,7 @@ def vector_file(path: str, rows: Sequence[Mapping[str, Any]], width: int) -> Ite
 
     Args:
       path: path of the file, whose ending is the format: `.npy`, one float32 array [rows, width];
-        `.jsonl`, objects with `vector` and the other values of a row; `.parquet`, the same as
-        columns.
+        `.parquet`, `vector` and the other values of a row as columns.
       rows: rows as they will be written, without vectors: as many for `.npy`, with values of the
         same types for `.parquet`.
       width: length of a vector.
@@ -97,7 +96,7 @@ def vector_file(path: str, rows: Sequence[Mapping[str, Any]], width: int) -> Ite
       >>> with vector_file("vectors.npy", rows, width=3) as write:
       ...   write(rows, np.zeros([2, 3], np.float32))
     """
-    ending = check_ending(path, VECTORS)
+    ending = check_ending(path, (".npy", ".parquet"))
     schema: Any = _arrow_schema(path, rows, width) if ending == ".parquet" else None
     writer: Any = None
     os.makedirs(os.path.dirname(os.path.abspath(path)), exist_ok=True)
@@ -113,11 +112,6 @@ def vector_file(path: str, rows: Sequence[Mapping[str, Any]], width: int) -> Ite
         def write(rows, vectors):
             if ending == ".npy":
                 file.write(np.ascontiguousarray(vectors, "<f4").tobytes())
-            elif ending == ".jsonl":
-                for row, vector in zip(rows, vectors, strict=True):
-                    # The shortest decimals that give the float32 back.
-                    row = {**row, "vector": [float(str(x)) for x in vector]}
-                    file.write(json_text(row).encode() + b"\n")
             else:
                 kind = schema.field("vector").type
                 column = FixedSizeListArray.from_arrays(vectors.ravel(), type=kind)

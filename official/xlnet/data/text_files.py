@@ -1,66 +1,192 @@
-"""Writing of JSON lines, by jobs that resume after the last complete line when they are killed."""
+"""Answers to rows, chunk by chunk: from standard input as it comes, and JSON lines to write.
+
+A killed call leaves the answers that it has to the next one.
+"""
 
 from __future__ import annotations
 
+import collections
 import contextlib
 import hashlib
+import itertools
 import os
 import re
-from collections.abc import Callable, Iterable
-from typing import IO, Any
+import sys
+import time
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import IO, Any, TypeVar
 
 from official.xlnet.errors import DataError
-from official.xlnet.files.atomic import (
-    atomic_write,
-    lock,
-    move,
-    raise_with_name,
-    remove_abandoned,
-)
-from official.xlnet.files.json_files import json_text, print_json
+from official.xlnet.files.arguments import STANDARD
+from official.xlnet.files.atomic import atomic_write, lock, raise_with_name, remove_abandoned
+from official.xlnet.files.json_files import json_line, json_text, parse_json
+from official.xlnet.files.schema import conform
+from official.xlnet.files.text import BYTE_ORDER_MARK
+from official.xlnet.runtime.progress import Progress, elapsed_time, minutes_and_seconds
+
+_T = TypeVar("_T")
+_PIPE_BYTES = 1 << 16
 
 
 def write_json_lines(path: str | None, rows: Iterable[dict[str, Any]]) -> int:
     """Writes rows as JSON lines; returns their number.
 
     Args:
-      path: the output file, written atomically; None for standard output.
+      path: the output file, written atomically; None or `-` for standard output, where each row is
+        flushed.
       rows: JSON-serializable dictionaries.
     """
-    number = 0
-    with contextlib.nullcontext() if path is None else atomic_write(path) as file:
+    number, is_standard = 0, path in (None, STANDARD)
+    with contextlib.nullcontext() if is_standard else atomic_write(str(path)) as file:
         for row in rows:
             number += 1
             if file is None:
-                print_json(row)
+                print(json_line(row), flush=True)
             else:
                 file.write(json_text(row).encode() + b"\n")
     return number
 
 
-def write_resumed(
-    path: str, rows_after: Callable[[int], Iterable[dict[str, Any]]], identity: Any, unit: int
-) -> tuple[int, int]:
-    """Writes rows as JSON lines, after those that a killed call with the same identity has left.
+def batched(rows: Iterable[_T], size: int) -> Iterator[list[_T]]:
+    """Yields rows in lists of some size; the last one may be shorter."""
+    iterator = iter(rows)
+    while chunk := list(itertools.islice(iterator, size)):
+        yield chunk
 
-    They are written to `.NAME.….partial` beside the file, which is renamed at the end, and stays
-    after an error. Those of earlier calls to the same file are removed, unless a process is writing
-    them.
+
+def incoming_rows(size: int) -> Iterator[list[Any]]:
+    """Yields the lines of standard input in lists: those that have come, without waiting for more.
 
     Args:
-      path: the output file, on a disk.
-      rows_after: returns the rows after the first ones, given their number.
-      identity: JSON of everything that the rows depend on.
-      unit: rows are kept in multiples of this number.
+      size: the most rows of a list.
 
-    Returns:
-      The numbers of all rows, and of those that were kept.
+    Yields:
+      Objects, if the first line begins with a brace; else lines.
 
     Raises:
-      DataError: another process is writing the same.
+      DataError: a line is not UTF-8, or not JSON.
     """
-    path_of_file = os.path.realpath(path)
-    folder, name = os.path.split(path_of_file)
+    before, is_json = 0, False
+    for lines in _incoming_lines():
+        if not before:
+            lines[0] = lines[0].removeprefix(BYTE_ORDER_MARK)
+            is_json = lines[0].lstrip().startswith(b"{")
+            kind = "a JSON object, as the first one is" if is_json else "a text"
+            Progress(sys.stderr).log_line(f"standard input: each line is read as {kind}")
+        rows: list[Any] = []
+        try:
+            for number, line in enumerate(lines, before + 1):
+                rows.append(_row(line, is_json, f"standard input, line {number}"))
+        finally:  # Lines before a wrong one are answered.
+            yield from batched(rows, size)
+        before += len(rows)
+
+
+def _row(line: bytes, is_json: bool, where: str) -> Any:
+    try:
+        text = line.removesuffix(b"\r").decode()
+    except UnicodeDecodeError as error:
+        raise DataError(f"{where}: expected UTF-8, got {error.reason}") from None
+    return conform(parse_json(text, where), dict[str, Any], where) if is_json else text
+
+
+def _incoming_lines() -> Iterator[list[bytes]]:
+    parts, data = [b""], b"\n"
+    while data:
+        data = os.read(0, _PIPE_BYTES)
+        parts.append(data)
+        if b"\n" in data or not data:
+            *lines, rest = b"".join(parts).split(b"\n")
+            parts = [rest]
+            if lines := [*lines, *filter(None, [] if data else [rest])]:
+                yield lines
+
+
+class Answers:
+    """Answers to rows, in chunks, with progress on standard error.
+
+    Args:
+      chunks: the rows.
+      answer: returns the answers to a chunk, as JSON.
+      counts: counts that `answer` adds to; those of kept answers are added, too.
+      total: number of rows; 0: unknown.
+      noun: name of the rows in progress; empty for those of standard input, which nobody waits for.
+      more: returns what else is said in progress.
+
+    Attributes:
+      done: number of rows that have been answered.
+      kept: number of those that an earlier call has answered.
+    """
+
+    def __init__(
+        self,
+        chunks: Iterable[Sequence[Any]],
+        answer: Callable[[Any], Any],
+        counts: collections.Counter[str],
+        total: int = 0,
+        noun: str = "",
+        more: Callable[[], str] = str,
+    ):
+        self._chunks, self._answer, self._counts = chunks, answer, counts
+        self._total, self._noun, self._more = total, noun, more
+        self.done = self.kept = 0
+
+    @contextlib.contextmanager
+    def to(self, path: str | None, identity: Any) -> Iterator[Iterator[tuple[Any, Any]]]:
+        """Context manager that yields an iterator over the chunks and their answers.
+
+        With an identity, answers are also appended to `.NAME.….partial` beside the output file,
+        from which a call with the same identity goes on. It stays after an error, and is removed
+        when the block succeeds. Those of earlier calls to the same file are removed, unless a
+        process is writing them.
+
+        Args:
+          path: the output file; None or `-` for standard output.
+          identity: JSON of everything that the answers depend on; None: no answer is kept.
+
+        Raises:
+          DataError: another process is writing the same.
+        """
+        self._start = time.monotonic()
+        is_seen = path in (None, STANDARD) and sys.stdout is not None and sys.stdout.isatty()
+        nothing = contextlib.nullcontext()
+        partial = _partial_file(str(path), identity) if identity is not None else nothing
+        with partial as file, nothing if is_seen or not self._noun else elapsed_time(self._said):
+            yield self._answered(file)
+
+    def _said(self) -> str:
+        new, left = self.done - self.kept, max(0, self._total - self.done)
+        seconds = (time.monotonic() - self._start) / max(new, 1) * left
+        time_left = f"  {minutes_and_seconds(seconds)} left" if new and left else ""
+        of_total = f"/{self._total:,}" if self._total else ""
+        return f"{self._noun}: {self.done:,}{of_total}{self._more()}{time_left}"
+
+    def _answered(self, file: IO[bytes] | None) -> Iterator[tuple[Any, Any]]:
+        size = 0
+        for chunk in self._chunks:
+            line = file.readline() if file else b""
+            if line.endswith(b"\n"):
+                answer, counts = parse_json(line.decode(), "the partial file")
+                self._counts.update(counts)
+                self.kept += len(chunk)
+            else:
+                before = self._counts.copy()
+                answer = self._answer(chunk)
+                if file:
+                    file.truncate(size)  # A line may be incomplete.
+                    line = json_text([answer, self._counts - before]).encode() + b"\n"
+                    file.write(line)
+                    file.flush()
+            size += len(line)
+            self.done += len(chunk)
+            yield chunk, answer
+
+
+@contextlib.contextmanager
+def _partial_file(path: str, identity: Any) -> Iterator[IO[bytes]]:
+    """Opens the file of answers that calls with this identity keep; see `Answers`."""
+    folder, name = os.path.split(os.path.realpath(path))
+    os.makedirs(folder, exist_ok=True)
     key = hashlib.sha256(json_text(identity).encode()).hexdigest()[:16]
     partial = os.path.join(folder, f".{name}.{key}.partial")
     pattern = re.compile(rf"\.{re.escape(name)}\.[0-9a-f]{{16}}\.partial")
@@ -69,25 +195,13 @@ def write_resumed(
             if not lock(file.fileno()):
                 raise DataError(f"{path}: another process is writing there; wait for it")
             remove_abandoned(folder, pattern)
-            number = kept = _keep_lines(file, unit)
-            for row in rows_after(kept):
-                number += 1
-                file.write(json_text(row).encode() + b"\n")
-            file.flush()
-            move(partial, path_of_file)
+            file.seek(0)
+            is_done = False
+            try:
+                yield file
+                is_done = True
+            finally:
+                if is_done or not os.path.getsize(partial):
+                    os.unlink(partial)
     except OSError as error:
         raise_with_name(error, partial, path)
-    return number, kept
-
-
-def _keep_lines(file: IO[bytes], unit: int) -> int:
-    """Truncates a file after the last multiple of `unit` lines; returns their number."""
-    file.seek(0)
-    number = kept = size = end = 0
-    for line in file:
-        if line.endswith(b"\n"):
-            number, size = number + 1, size + len(line)
-            if number % unit == 0:
-                kept, end = number, size
-    file.truncate(end)
-    return kept

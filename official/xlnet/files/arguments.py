@@ -54,6 +54,7 @@ OutputFile = Annotated[str, PathRule("write")]
 OutputDirectory = Annotated[str, PathRule("write_directory")]
 RunDirectory = Annotated[str, PathRule("resume")]
 AnyPath = Annotated[str, PathRule("any")]
+STANDARD = "-"  # Standard input or output, in the place of a file.
 COMMAS = "separated by commas"  # A list that is one flag; others repeat it.
 IN_PYTHON = "in Python"  # A type that no flag has.
 
@@ -67,7 +68,7 @@ def require_apart(name: str, output: Any, inputs: Sequence[Any]) -> None:
       inputs: paths that are read, lists of them, or None.
     """
     paths = [x for value in inputs for x in (value if isinstance(value, list) else [value])]
-    for path in filter(None, paths if output else ()):
+    for path in filter(None, paths if output not in (None, STANDARD) else ()):
         are_there = os.path.exists(path) and os.path.exists(output)
         if path == output or (are_there and os.path.samefile(path, output)):
             raise ConfigError(

@@ -94,11 +94,11 @@ def write_json(
     write_bytes(path, json_text(tree, indent).encode() + b"\n", temporary_dir)
 
 
-def print_json(tree: Any) -> None:
-    """Prints a tree as one line of JSON that `printable` text is, in ASCII if the output is."""
+def json_line(tree: Any) -> str:
+    """Returns one line of JSON that is `printable`, in ASCII if standard output is."""
     text = printable(json_text(tree))
     encoding = (getattr(sys.stdout, "encoding", None) or "utf-8").lower().replace("-", "")
-    print(text if encoding == "utf8" else json.dumps(json.loads(text)))
+    return text if encoding == "utf8" else json.dumps(json.loads(text))
 
 
 def _changed(tree: Any, change: Callable[[Any], Any]) -> Any:

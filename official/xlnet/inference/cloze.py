@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Annotated, Any, NamedTuple
 
 import numpy as np
@@ -88,20 +88,35 @@ def blank_candidates(
     if isinstance(texts, str):
         return blank_candidates(model, [texts], candidates, tokenizer, max_length)[0]
     texts = checked_texts(texts)
-    model, tokenizer = loaded(model, tokenizer, SCORED)
+    rank = ranker(*loaded(model, tokenizer, SCORED), candidates, max_length)
+    return [rank(text) for text in texts]
+
+
+def ranker(
+    model: XLNetPretrainer, tokenizer: Tokenizer, candidates: int | Sequence[str], max_length: int
+) -> Callable[[str], list[list[Candidate]]]:
+    """Returns a function from a text to the candidates for each of its blanks.
+
+    Args:
+      model: the model.
+      tokenizer: its tokenizer.
+      candidates: see `blank_candidates`.
+      max_length: see `blank_candidates`.
+    """
     require_both_sides(model.config, "fill blanks")
     if not isinstance(candidates, int):
         require(all(candidates), "candidates", "strings that are not empty", candidates)
         scorer = Scorer(model, tokenizer)
-        return [[_ranked(scorer, tokenizer, text, candidates)] for text in texts]
+        return lambda text: [_ranked(scorer, tokenizer, text, candidates)]
     is_allowed_GV = allowed_pieces(tokenizer, model.config.model.vocab_size)
-    return [
-        [
-            _best(model, tokenizer, parsed, index, candidates, max_length, is_allowed_GV)
-            for index in range(len(parsed.blanks))
-        ]
-        for parsed in (parse_blanks(tokenizer, text) for text in texts)
-    ]
+
+    def best(text: str) -> list[list[Candidate]]:
+        parsed = parse_blanks(tokenizer, text)
+        numbers = range(len(parsed.blanks))
+        how = candidates, max_length, is_allowed_GV
+        return [_best(model, tokenizer, parsed, number, *how) for number in numbers]
+
+    return best
 
 
 def _ranked(

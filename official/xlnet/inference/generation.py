@@ -128,19 +128,43 @@ def generate(
 
     def outputs(texts: list[str]) -> list[str]:
         language_model = loaded(model, tokenizer, SCORED if in_steps else GENERATED)
-        # Blanks first, as they may be refused.
-        filled = {
-            number: _filled(*language_model, text, max_blank_length, sampling, in_steps)
-            for number, text in enumerate(texts)
-            if has_blank(text)
-        }
-        others = [text for text in texts if not has_blank(text)]
-        continued = iter(_continuations(*language_model, others, num_tokens, sampling, in_steps))
-        return [
-            filled[number] if number in filled else next(continued) for number in range(len(texts))
-        ]
+        return outputs_of(*language_model, texts, num_tokens, sampling, max_blank_length, in_steps)
 
     return for_each(prompts, outputs)
+
+
+def outputs_of(
+    model: XLNetPretrainer,
+    tokenizer: Tokenizer,
+    texts: list[str],
+    num_tokens: int,
+    sampling: Sampling,
+    max_blank_length: int,
+    steps: Steps | None = None,
+    first: int = 0,
+) -> list[str]:
+    """Returns texts with their continuations, or with their blanks filled; see `generate`.
+
+    Args:
+      model: the model.
+      tokenizer: its tokenizer.
+      texts: the texts.
+      num_tokens: see `generate`.
+      sampling: see `generate`.
+      max_blank_length: see `generate`.
+      steps: see `generate`; None: one by one.
+      first: number of texts that were continued before these; what is drawn depends on it.
+    """
+    # Blanks first, as they may be refused.
+    filled = {
+        number: _filled(model, tokenizer, text, max_blank_length, sampling, steps)
+        for number, text in enumerate(texts)
+        if has_blank(text)
+    }
+    others = [text for text in texts if not has_blank(text)]
+    outputs = _continuations(model, tokenizer, others, num_tokens, sampling, steps, first)
+    continued = iter(outputs)
+    return [filled[number] if number in filled else next(continued) for number in range(len(texts))]
 
 
 @public()
@@ -217,13 +241,14 @@ def _continuations(
     prompts: list[str],
     num_tokens: int,
     sampling: Sampling,
-    steps: Steps | None = None,
+    steps: Steps | None,
+    first: int,
 ) -> list[str]:
     if steps:
         require_both_sides(model.config, "generate in steps")
     start = [EOD_ID] if is_causal(model.config) else []
     rows = []
-    for number, prompt in enumerate(prompts):
+    for number, prompt in enumerate(prompts, first):
         ids = start + tokenizer.encode(prompt)
         targets = list(range(len(ids), len(ids) + num_tokens))
         random = np.random.default_rng([sampling.seed, number])

@@ -49,7 +49,10 @@ class Window:
 
     def batch_size(self, num_rows: int) -> int:
         """Static number of rows of a batch for `num_rows` rows or a part of them."""
-        return min(max(1, _TOKENS_PER_BATCH // self.length), bucket(num_rows))
+        few = (
+            bucket(num_rows) if num_rows > 1 else 1
+        )  # Single lines of a pipe are answered at once.
+        return min(max(1, _TOKENS_PER_BATCH // self.length), few)
 
     def ranks(self, parts: TextParts, uniform: np.ndarray | None) -> np.ndarray:
         """Ranks [new tokens] in the factorization order: given, then targets, then hidden.

@@ -19,7 +19,7 @@ from official.xlnet import cli
 from official.xlnet.commands import VERBS
 from official.xlnet.commands.declarations import Verb
 from official.xlnet.configs.experiment import XLNetConfig
-from official.xlnet.files.json_files import print_json
+from official.xlnet.files.json_files import json_line
 from official.xlnet.runtime.progress import Progress
 
 VERB = '''
@@ -306,7 +306,7 @@ def test_what_steers_a_terminal_is_shown_escaped(capsys):
     assert second.isprintable()
     Progress(progress := io.StringIO()).log_line("a\x9b\nb\r: text")
     assert progress.getvalue() == "a\\u009b\\u000ab\\u000d: text\n"
-    print_json({"text": "\u2066\x7f"})
+    print(json_line({"text": "\u2066\x7f"}))
     assert capsys.readouterr().out == '{"text": "\\u2066\\u007f"}\n'
 
 

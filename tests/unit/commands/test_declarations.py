@@ -43,9 +43,7 @@ def test_an_option_is_one_parameter_and_one_line(tmp_path, monkeypatch, capsys):
         "    loudness: Annotated[int, Range(0, 11)] = 3,\n    seed: Annotated",
     ).replace("      seed: random", "      loudness: how loud to speak.\n      seed: random")
     (tmp_path / "scratch_generate.py").write_text(
-        changed.replace(
-            "    rows = read_text_rows(", "    return loudness\n    rows = read_text_rows(", 1
-        )
+        changed.replace("    require_json_lines(output)", "    return loudness", 1)
     )
     monkeypatch.syspath_prepend(str(tmp_path))
     monkeypatch.setitem(VERBS, "scratch", Verb("scratch_generate", "generate_file"))

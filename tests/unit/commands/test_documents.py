@@ -11,6 +11,7 @@ from tests.helpers.documents import DOCUMENTS, LANGUAGES, ROOT, Block, blocks, c
 
 # What commands of parsed blocks may call besides our own.
 OTHERS = {
+    "cat",
     "source",
     "uv",
     "cd",

@@ -9,7 +9,7 @@ import pytest
 from pyarrow import parquet
 
 from official import xlnet
-from official.xlnet.commands import embed
+from official.xlnet.data import text_files
 from official.xlnet.runtime.progress import elapsed_time
 from tests.helpers.world import command
 from tests.helpers.wrong_input import refused, run
@@ -25,7 +25,8 @@ def rows_of(path):
     ("kind", "ending"), [("txt", "npy"), ("jsonl", "jsonl"), ("json", "parquet")]
 )
 def test_rows_are_those_of_embed(world, tmp_path, capsys, kind, ending, monkeypatch):
-    monkeypatch.setattr(embed, "elapsed_time", functools.partial(elapsed_time, interval_seconds=0))
+    shown = functools.partial(elapsed_time, interval_seconds=0)
+    monkeypatch.setattr(text_files, "elapsed_time", shown)
     texts = [line[:60].strip() for line in pathlib.Path(world.text).read_text().split("\n")[:37]]
     source, output = tmp_path / f"texts.{kind}", tmp_path / "new" / f"vectors.{ending}"
     rows = [{"id": f"a{n}", "text": text} for n, text in enumerate(texts)]
@@ -37,7 +38,7 @@ def test_rows_are_those_of_embed(world, tmp_path, capsys, kind, ending, monkeypa
     result = command("embed", **files, **settings)
     assert result["texts"] == 37 and result["texts_per_second"] > 0
     said = capsys.readouterr().err
-    assert "37/37 texts, 37 windows: " in said and "not in" not in said
+    assert "texts: 37/37, windows: 37: " in said and "not in" not in said
     expected = xlnet.embed(world.pretrained, texts, "cls", layer=-2)
     assert expected.shape == (37, result["width"]) and "" in texts
     if ending == "npy":

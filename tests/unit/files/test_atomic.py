@@ -19,7 +19,7 @@ from official.xlnet.files.atomic import atomic_write, new_folder, write_bytes
 from official.xlnet.files.locks import only_writer
 
 
-@pytest.mark.parametrize(("ending", "size"), [("", 3), (".npy", 128 + 24), (".jsonl", None)])
+@pytest.mark.parametrize(("ending", "size"), [("", 3), (".npy", 128 + 24)])
 def test_pipes_are_written_to(tmp_path, ending, size):
     path = tmp_path / f"pipe{ending}"
     os.mkfifo(path)
@@ -34,7 +34,7 @@ def test_pipes_are_written_to(tmp_path, ending, size):
         with atomic_write(str(path)) as file:
             file.write(b"new")
     reader.join(30)
-    assert len(got[0]) == (size or len(got[0])) > 0
+    assert len(got[0]) == size
     assert stat.S_ISFIFO(path.stat().st_mode) and os.listdir(tmp_path) == [path.name]
 
 
