@@ -172,4 +172,4 @@ def test_labels_of_letters_are_learned(monkeypatch):
         for x in letters
     ]
     monkeypatch.setattr(TASKS["token_classification"], "typical", tuple(rows))
-    check_task("token_classification", ["label_unit=letter"], quick=True)
+    check_task("token_classification", ["label_unit=letter", "num_buckets=3"], quick=True)

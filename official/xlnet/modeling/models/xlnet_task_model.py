@@ -207,7 +207,7 @@ class XLNetTaskModel(EncoderWithHead, TrainableModel):
         def cut_to(kept):
             return lambda: step(
                 {
-                    name: x[:, :, -kept:] if x.shape.rank == 3 and x.shape[2] == length else x
+                    name: x[:, :, -kept:] if x.shape.rank > 2 and x.shape[2] == length else x
                     for name, x in batch.items()
                 }
             )
