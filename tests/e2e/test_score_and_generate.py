@@ -111,7 +111,7 @@ def test_the_best_of_each_n_best_list_by_weights(capfd, world, tmp_path):
             ["--format=nbest", "--weights=ac:1"],
             "hypothesis 1: expected a number 'ac', got the keys",
         ),
-        (["--format=nbest", "--pairs"], "pairs: expected input, and neither"),
+        (["--format=nbest", "--pairs"], "pairs: expected input from a file"),
     ):
         assert message in refused(run(capfd, *nbest, *flags))
     for hyps in ([{"am": 1}], [], 3, ["the cat"], None):
