@@ -13,7 +13,7 @@ import zipfile
 import numpy as np
 import pytest
 
-from official.xlnet.modeling.ops.keras import keras
+from official.xlnet.modeling.ops.keras import IS_KERAS_3, keras
 from tests.helpers.tiny import MEMORY, random_inputs, random_windows
 from tests.helpers.world import command, eagerly
 
@@ -71,5 +71,8 @@ def test_keras_file(old):
             np.testing.assert_allclose(value, expected[name], atol=1e-5, err_msg=name)
         # The optimizer's moments are there, too.
         losses = [float(model.train_step(random_windows(step))["loss"]) for step in (1, 2)]
-        np.testing.assert_allclose(losses, expected["losses"], atol=1e-4)
+        wanted = expected["losses"]  # Means over all steps, the one before the file, too.
+        if IS_KERAS_3:  # Has no means in files: the loss of the last step alone.
+            losses, wanted = 2 * losses[1] - losses[0], 3 * wanted[1] - 2 * wanted[0]
+        np.testing.assert_allclose(losses, wanted, atol=1e-4)
         assert int(model.optimizer.iterations) == 3

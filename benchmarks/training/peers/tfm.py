@@ -6,10 +6,10 @@ import types
 
 import tensorflow as tf
 from official.legacy.xlnet import xlnet_modeling
+from official.legacy.xlnet.xlnet_modeling import tf_keras as keras
 
 from benchmarks.harness.worker import Work
 from benchmarks.harness.workload import LEARNING_RATE, Shape, config_of, masked_batch
-from official.xlnet.modeling.ops.keras import keras
 
 
 def build(kind: str, shape: dict, jit_compile: bool = False) -> Work:

@@ -172,8 +172,8 @@ def test_simple_spans_are_those_of_brute_force():
     for u in range(units):
         logs = np.full((tokens, 2), -np.inf)
         is_open = [*np.flatnonzero(can_answer[u, 0]), tokens - 1]
-        logits = content[u, 0] @ head.span_logits.kernel.numpy() + head.span_logits.bias
-        logs[is_open] = np.stack([log_softmax(x) for x in logits.numpy()[is_open].T], axis=1)
+        logits = content[u, 0] @ head.span_logits.kernel.numpy() + head.span_logits.bias.numpy()
+        logs[is_open] = np.stack([log_softmax(x) for x in logits[is_open].T], axis=1)
         spans = [
             (logs[i, 0] + logs[j, 1], tokens - 1 - i, tokens - 1 - j)
             for i in np.flatnonzero(may_start[u, 0])

@@ -14,6 +14,7 @@ import os
 
 import tensorflow as tf
 from official.legacy.xlnet import xlnet_modeling
+from official.legacy.xlnet.xlnet_modeling import tf_keras as keras
 
 from benchmarks.learning.time_to_quality.peers.common import WEIGHT_DECAY, arguments, steps
 from benchmarks.learning.time_to_quality.runs import EVALUATION
@@ -23,7 +24,6 @@ from official.xlnet.configs.sections import ObjectiveSections
 from official.xlnet.data.pretraining_dataset import Records, pretraining_dataset
 from official.xlnet.files.json_files import write_json
 from official.xlnet.modeling.objectives import create_objective
-from official.xlnet.modeling.ops.keras import keras
 from official.xlnet.tokenization.tokenizer import num_pieces
 from official.xlnet.training.run_health import unigram_distribution
 

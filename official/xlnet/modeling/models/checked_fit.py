@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import tensorflow as tf
 
-from official.xlnet.errors import StoppedError, require_config
+from official.xlnet.errors import ConfigError, StoppedError, require_config
 from official.xlnet.modeling.networks.encoder_inputs import require_known
 from official.xlnet.modeling.ops.keras import (
     IS_KERAS_3,
@@ -30,6 +30,8 @@ class CheckedFit(GuardedLayer, keras.Model):
 
     # `BackupAndRestore` deletes the attribute of the instance, which the next `fit` reads.
     _training_state = None
+    # Keras 3 would trace it in a SavedModel, with inputs that have no names.
+    _default_save_signature = None
     steps_per_execution: int
 
     def __repr__(self) -> str:
@@ -77,8 +79,19 @@ class CheckedFit(GuardedLayer, keras.Model):
         return execute
 
     def compile_from_config(self, config: dict[str, Any]) -> None:
-        """Compiles as a saved model was, with the optimizer's variables."""
-        self.compile(**keras.saving.deserialize_keras_object(config))
+        """Compiles as a saved model was, with the optimizer's variables.
+
+        Raises:
+          ConfigError: the optimizer, loss or metrics cannot be read, as those of the other Keras.
+        """
+        try:
+            settings = keras.saving.deserialize_keras_object(config)
+        except TypeError as error:
+            raise ConfigError(
+                f"expected an optimizer, loss and metrics of {keras.__name__}, got others in the "
+                "file, maybe of the other Keras: load it with compile=False, and compile again"
+            ) from error
+        self.compile(**settings)
         if isinstance(self.optimizer, keras.optimizers.Optimizer):
             self.optimizer.build(self.trainable_variables)
 

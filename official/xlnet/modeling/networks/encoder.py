@@ -11,7 +11,7 @@ from official.xlnet.configs.experiment import XLNetConfig
 from official.xlnet.configs.registry import NETWORKS
 from official.xlnet.modeling.layers.lm_head import LMHead
 from official.xlnet.modeling.layers.lora import Lora
-from official.xlnet.modeling.ops.keras import IS_KERAS_3, Layer
+from official.xlnet.modeling.ops.keras import IS_KERAS_3, Layer, require_no_other_keras
 from official.xlnet.modeling.ops.shapes import sizes
 
 Experiment = XLNetConfig | dict[str, Any]  # A configuration, or its dictionary.
@@ -68,6 +68,8 @@ class Encoder(Layer):
         self._lora_rank = lora_rank
 
     def build(self, input_shape=None):
+        # Layers of the other Keras would be neither trained nor saved.
+        require_no_other_keras(type(self).__name__, [self.word_embedding, *self.blocks])
         super().build(input_shape)
         if self._lora_rank:
             self.add_lora(self._lora_rank)

@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
+from official.xlnet.errors import ConfigError
 from official.xlnet.modeling.layers.feed_forward import FeedForward
 from official.xlnet.modeling.layers.lm_head import LMHead
 from official.xlnet.modeling.layers.relative_attention import (
@@ -272,6 +273,13 @@ for wrong in (
     assert all("got a call by a model or layer of Keras 3" in line for line in lines[8:])
     for line in lines:
         assert "set TF_USE_LEGACY_KERAS=1 before TensorFlow is imported" in line
+
+
+def test_a_file_with_a_loss_that_cannot_be_read_says_how_to_load_it():
+    loss = {"module": "keras.losses", "class_name": "Huber", "registered_name": None}
+    config = {"optimizer": "sgd", "loss": {**loss, "config": {"wrong": 1}}}
+    with pytest.raises(ConfigError, match="load it with compile=False"):
+        make_model().compile_from_config(config)
 
 
 def test_predict_of_windows_reads_them_as_evaluate_does():

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
+from official.xlnet.errors import ConfigError
 from official.xlnet.modeling.networks.xlnet_encoder import XLNetEncoder
 from official.xlnet.modeling.ops.keras import keras
 from tests.helpers.tiny import (
@@ -132,7 +133,9 @@ def test_wrong_inputs(inputs, message):
         tiny_encoder()(inputs)
 
 
-def test_ids_and_orders_of_other_sizes_are_named_and_a_model_around_it_trains_quietly(caplog):
+def test_ids_and_orders_of_other_sizes_are_named_and_a_model_around_it_trains_quietly(
+    caplog, recwarn
+):
     encoder, inputs = tiny_encoder(), random_inputs(1)
     ids = inputs["token_ids"]
     for name, wrong, message in (
@@ -152,4 +155,16 @@ def test_ids_and_orders_of_other_sizes_are_named_and_a_model_around_it_trains_qu
     model = keras.Model(tokens, keras.layers.Dense(1)(encoder(tokens)["content"][:, -1]))
     model.compile("adam", "mse")
     model.fit(ids, tf.zeros([BATCH, 1]), verbose=0)
-    assert "Gradients do not exist" not in caplog.text
+    said = caplog.text + "".join(str(each.message) for each in recwarn)
+    assert "Gradients do not exist" not in said
+
+
+def test_a_network_with_layers_of_the_other_keras_is_refused():
+    other = "tf_keras" if keras.__name__ == "keras" else "keras"
+    encoder = XLNetEncoder(tiny_config())
+    layer = {"__module__": f"{other}.layers", "name": "layer_2", "build": lambda *_: None}
+    encoder.blocks.append(type("Conv1D", (), layer)())
+    with pytest.raises(
+        ConfigError, match=r"XLNetEncoder: expected objects of .*\.Conv1D; .*KERAS=1"
+    ):
+        encoder.build()
