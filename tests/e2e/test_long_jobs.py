@@ -16,6 +16,7 @@ from official.xlnet.inference import generation, task_prediction
 from official.xlnet.inference.embedding import TextEmbedder
 from official.xlnet.inference.ensemble import Ensemble
 from official.xlnet.inference.scoring import Scorer
+from tests.helpers.tiny import tiny_config
 from tests.helpers.world import command, eagerly
 from tests.helpers.wrong_input import refused, run
 
@@ -134,6 +135,22 @@ def test_a_killed_job_on_texts_is_gone_on_with(job, world, tmp_path, monkeypatch
         for each in (result, whole):
             each.pop("texts_per_second", None)
         assert is_changed or (result == whole and output.read_bytes() == expected)
+
+
+def test_following_goes_on_where_the_run_removes_a_checkpoint_that_is_copied(tmp_path, monkeypatch):
+    """Of two that are copied from a bucket, the older one is gone before its turn."""
+    for step in (1, 2):
+        (tmp_path / f"ckpt-{step}.json").touch()
+
+    def newest(model, evaluate):
+        if (old := tmp_path / "ckpt-1.json").exists():
+            old.unlink()
+            raise FileNotFoundError(old)
+        return {"step": 2, **evaluate(model)}, tiny_config(num_steps=2)
+
+    monkeypatch.setattr(following, "_metrics_of_newest", newest)
+    evaluate, logs = lambda model: {"loss": 3.0}, str(tmp_path / "logs")
+    assert following.follow_run([str(tmp_path)], logs, evaluate) == {"step": 2, "loss": 3.0}
 
 
 @pytest.mark.slow

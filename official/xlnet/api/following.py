@@ -47,12 +47,13 @@ def follow_run(
         while metrics["step"] < last_step:
             # Before the checkpoints: a task writes its metrics after its checkpoints.
             has_ended = file_system.exists(os.path.join(model, METRICS_FILE))
-            newest = max(recorded_steps(model), default=-1)
+            steps = recorded_steps(model)
+            newest = max(steps, default=-1)
             if newest > metrics["step"]:
                 try:
                     metrics, config = _metrics_of_newest(model, evaluate)
                 except (DataError, OSError):
-                    if newest in recorded_steps(model):  # The run has not removed it meanwhile.
+                    if recorded_steps(model) == steps:  # The run has not removed files meanwhile.
                         raise
                     continue
                 last_step = math.inf if config.task.name else config.training.num_steps
