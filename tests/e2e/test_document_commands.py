@@ -13,8 +13,12 @@ import shlex
 import shutil
 
 import numpy as np
+import pandas as pd
 import pytest
 import yaml
+from Bio import SeqIO
+from Bio.Seq import Seq
+from Bio.SeqRecord import SeqRecord
 
 from official.xlnet import cli
 from tests.helpers.corpora import UDHR, chinese_documents
@@ -47,6 +51,7 @@ SMALLER = (
     (r"--size=\+\d+", "--size=+9"),
     (r"steps_per_epoch=\d+", "steps_per_epoch=2"),
     (r"task\.epochs=\d+", "task.epochs=1"),
+    (r"task\.max_length=512", "task.max_length=64"),
     (r"training\.num_steps=\d+", "training.num_steps=3"),
     (r"training\.warmup_steps=\d+", "training.warmup_steps=0"),
 )
@@ -147,8 +152,9 @@ def blocks_to_run(path):
     return [b for b in blocks(path) if b.is_run and b.language in ("sh", "python")]
 
 
-# The home has the README's blocks; the pages of languages and search have tests of their own.
-PAGES = [p for p in DOCUMENTS if p.name not in ("index.md", "languages.md", "search.md")]
+# The home has the README's blocks; these pages have tests of their own.
+OTHERS = ("index.md", "languages.md", "search.md", "sequences.md")
+PAGES = [p for p in DOCUMENTS if p.name not in OTHERS]
 
 
 @pytest.mark.parametrize("path", filter(blocks_to_run, PAGES), ids=lambda path: path.name)
@@ -176,6 +182,49 @@ def test_the_page_of_search_ends_with_the_number_of_trec_eval(
     assert found["ndcg@20"] == pytest.approx(float(by_trec_eval), abs=1e-12) != 0
     assert found["baselines"]["run"]["ndcg@20"] > 0
     assert "ndcg@20 (linear gain): model 0." in printed.err and ", run that it r" in printed.err
+
+
+def test_the_page_of_sequences_ends_with_the_number_of_biopython(tmp_path, monkeypatch, capfd):
+    """Effects of mutations are those of the Markov chain that sequences are drawn from."""
+    rng, letters = np.random.default_rng(0), "ACDEFGHIKLMNPQRSTVWY"
+    log_p = np.log(rng.dirichlet(np.full(20, 0.7), 20) * 0.9 + 0.1 / 20)
+    up_to = np.cumsum(np.exp(log_p), axis=1)
+
+    def drawn(number):
+        """Sequences, and a label of each letter, which depends on it and the one before."""
+        for n in range(number):
+            path = [rng.integers(20)]
+            for _ in range(rng.integers(30, 60)):
+                path.append(min(19, np.searchsorted(up_to[path[-1]], rng.random())))
+            pairs = zip([0, *path], path, strict=False)
+            labels = "".join("HEC"[int(b > 9) * (1 + int(a > 9))] for a, b in pairs)
+            yield f"sp|P{n}", "".join(letters[i] for i in path), labels
+
+    def likelihood(sequence):
+        path = [*map(letters.index, sequence)]
+        return log_p[path[:-1], path[1:]].sum()
+
+    monkeypatch.chdir(tmp_path)
+    recipe = yaml.safe_load((ROOT / "configs/tiny.yaml").read_text())
+    recipe["data"] |= {"seq_len": 64, "reuse_len": 32, "num_predict": 31}
+    recipe["training"] |= {"num_steps": 500}
+    (tmp_path / "configs").mkdir()
+    (tmp_path / "configs/tiny.yaml").write_text(yaml.safe_dump(recipe))
+    for name, number in (("proteins", 5000), ("train", 200), ("dev", 40), ("test", 40)):
+        rows = pd.DataFrame(drawn(number), columns=["id", "sequence", "labels"])
+        rows.to_csv(f"{name}.csv", index=False)
+        records = [SeqRecord(Seq(row.sequence), row.id, "", "x y") for row in rows.itertuples()]
+        SeqIO.write(records, f"{name}.fasta", "fasta")
+    values = run_blocks(ROOT / "docs/sequences.md", size=38)
+    whole = likelihood(values["sequence"])
+    exact = np.reshape([likelihood(x) - whole for x in values["texts"]], [-1, 20])
+    correlation = np.corrcoef(exact[exact != 0], values["effects"][exact != 0])[0, 1]
+    *_, evaluated, _, by_biopython = capfd.readouterr().out.splitlines()
+    accuracy = json.loads(evaluated)["accuracy"]
+    assert accuracy == pytest.approx(float(by_biopython), abs=1e-12) and accuracy > 0.9
+    assert correlation > 0.98
+    # The mark of a word's start is scored with the first letter.
+    assert np.exp(values["log_p"][1:]).sum(axis=1) == pytest.approx(1, abs=0.02)
 
 
 def test_tutorial_runs(tmp_path, monkeypatch, capsys):

@@ -41,7 +41,8 @@ def predict(model: AnyPath | Sequence[AnyPath], inputs: Any) -> Any:
       model: fine-tuned model: a model directory, HF folder or TF1 release; or several, whose
         predictions are combined (an ensemble).
       inputs: a text, or a list of texts, of tuples of texts for a task with pairs, of lists of
-        words for token_classification, or of examples of the task's own class for any task.
+        words for token_classification (strings, if letters have the labels), or of examples of the
+        task's own class for any task.
 
     Returns:
       A list with a dictionary for each input; for a text that is not in a list, its dictionary.
