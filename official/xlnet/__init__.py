@@ -21,7 +21,6 @@ import random
 import sys
 from typing import TYPE_CHECKING, Any
 
-from official.xlnet.errors import StoppedError
 from official.xlnet.modeling.ops.keras_names import register_names
 
 # Device files of NVIDIA, AMD and WSL. TensorFlow reports an error of cuInit if there is no GPU.
@@ -114,8 +113,9 @@ def __getattr__(name: str) -> Any:
     try:
         globals()[name] = getattr(importlib.import_module(_MODULE_OF[name]), name)
     except KeyboardInterrupt:
+        errors = importlib.import_module(f"{__name__}.errors")
         message = "interrupted while TensorFlow was loaded; restart Python to load it whole"
-        raise StoppedError(message) from None
+        raise errors.StoppedError(message) from None
     finally:
         random.setstate(state)
     return globals()[name]

@@ -28,7 +28,7 @@ OF_FILES = {
     },
     "score": {
         *("text", "input", "output", "context", "given", "whole_given", "words", "unit"),
-        *("punctuation", "pairs", "norms", "group", "consistency"),
+        *("punctuation", "pairs", "norms", "group", "consistency", "format", "weights"),
     },
     "inspect attention": {"output", "layers", "heads"},
 }

@@ -97,7 +97,13 @@ JOBS = {
 
 
 @pytest.mark.usefixtures("eager")
-@pytest.mark.parametrize("job", JOBS)
+@pytest.mark.parametrize(
+    "job",
+    [
+        job if job in ("score", "embed") else pytest.param(job, marks=pytest.mark.slow)
+        for job in JOBS
+    ],
+)
 def test_a_killed_job_on_texts_is_gone_on_with(job, world, tmp_path, monkeypatch):
     """The third part is not done: two texts in each."""
     verb, *more = job.split()

@@ -53,7 +53,7 @@ def test_workers_end_with_their_parent(tmp_path, corpus):
 @pytest.mark.parametrize(
     ("options", "text", "message"),
     [
-        (["--runner=NoSuchRunner"], b"some text\n", "Beam cannot use --runner=NoSuchRunner: Unexp"),
+        (["--runner=NoSuchRunner"], b"some text\n", "Beam cannot use runner=NoSuchRunner: Unexp"),
         (["--runner=DirectRunner"], b"fine\n\xff\n", "text.txt, line 2: expected UTF-8"),
         (["--runner=DirectRunner"], as_text(random_documents(random.Random(4), 50)).encode(), ""),
     ],

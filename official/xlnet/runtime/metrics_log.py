@@ -12,7 +12,6 @@ from typing import Any
 
 import tensorflow as tf
 from absl import logging
-from tensorflow.core.util import event_pb2
 
 from official.xlnet.files.json_files import json_text
 from official.xlnet.runtime.history import open_history
@@ -90,7 +89,7 @@ def read_scalars(model_dir: str, name: str) -> dict[int, float]:
     for path in sorted(glob.glob(os.path.join(glob.escape(model_dir), LOG_DIR, "events.*"))):
         with contextlib.suppress(tf.errors.DataLossError):  # The last event of a killed run.
             for record in tf.data.TFRecordDataset(path).as_numpy_iterator():
-                event = event_pb2.Event.FromString(record if name.encode() in record else b"")
+                event = tf.compat.v1.Event.FromString(record if name.encode() in record else b"")
                 for value in event.summary.value:
                     if value.tag == name:
                         values[event.step] = float(tf.make_ndarray(value.tensor))

@@ -46,16 +46,17 @@ def test_an_option_is_one_parameter_and_one_line(tmp_path, monkeypatch, capsys):
         changed.replace("    require_json_lines(output)", "    return loudness", 1)
     )
     monkeypatch.syspath_prepend(str(tmp_path))
+    model = f"--model={tmp_path}"
     monkeypatch.setitem(VERBS, "scratch", Verb("scratch_generate", "generate_file"))
     assert not Verb("official.xlnet.commands.generate", "generate_file").parameters.get("loudness")
     assert cli.main(["scratch", "--help"]) == 0
     text = "  --loudness=N\n      How loud to speak. (default: 3; in [0, 11])\n"
     assert text in capsys.readouterr().out
-    assert cli.main(["scratch", "--model=m", "--loudness=11"]) == 0
+    assert cli.main(["scratch", model, "--loudness=11"]) == 0
     assert capsys.readouterr().out == "11\n"
-    assert cli.main(["scratch", "--model=m", "--loudness=12"]) == 2
+    assert cli.main(["scratch", model, "--loudness=12"]) == 2
     assert capsys.readouterr().err == "xlnet scratch: --loudness: expected in [0, 11], got 12\n"
-    assert cli.main(["scratch", "--model=m", "--loudnes=1"]) == 2
+    assert cli.main(["scratch", model, "--loudnes=1"]) == 2
     assert "did you mean '--loudness'?" in capsys.readouterr().err
     sys.modules.pop("scratch_generate")
 

@@ -67,15 +67,15 @@ def test_long_records_of_an_archive_are_cut_and_counted(tmp_path, monkeypatch):
 WET = b"".join(wet_records([["a page of some words, which is cut"]]))
 TEXT = b"some words of text\n" * 99
 REFUSED = {
-    "table.csv": (b"text,label\nfine,1\n", "got a table by its name.*--format=text"),
-    "TABLE.TSV.GZ": (gzip.compress(b"a\tb\n"), "got a table by its name.*--format=text"),
-    "lines.txt": (b'\n{"text": "a\\"b"}\n{"text": "c"}\n', "looks like JSON lines.*--format=jsonl"),
-    "lines": (MARK + b'{ "long": "' + b"x" * 9999, "looks like JSON lines.*--format=jsonl"),
+    "table.csv": (b"text,label\nfine,1\n", "got a table by its name.*format=text"),
+    "TABLE.TSV.GZ": (gzip.compress(b"a\tb\n"), "got a table by its name.*format=text"),
+    "lines.txt": (b'\n{"text": "a\\"b"}\n{"text": "c"}\n', "looks like JSON lines.*format=jsonl"),
+    "lines": (MARK + b'{ "long": "' + b"x" * 9999, "looks like JSON lines.*format=jsonl"),
     "array.json": (b'[\n{"text": "a"}]', r"an array; convert it with: jq -c '\.\[\]'"),
     "tree.json": (b'{\n"text": "a"\n}\n', r"3 of 3 records.*tree.json, line 1: expected a JSON"),
     "field.jsonl": (
         b'{"body": "a"}\n' * 9,
-        r"line 1: expected text in the field 'text' \(--text_f",
+        r"line 1: expected text in the field 'text' \(text_f",
     ),
     "utf16.txt": ("a text\n".encode("utf-16"), "got UTF-16; convert it with: iconv -f UTF-16"),
     "plain16.txt": ("a text\n".encode("utf-16-le"), "got UTF-16; convert it with: iconv"),
@@ -145,7 +145,7 @@ def test_bad_records_are_counted_up_to_a_share(tmp_path, monkeypatch, caplog, se
         lines.insert(rng.randrange(1, len(lines)), line)
     path.write_text("\n".join(lines), encoding="utf-8")
     share = len(bad) / len(lines)
-    message = rf"{len(bad)} of {len(lines)} records.*--max_lost"
+    message = rf"{len(bad)} of {len(lines)} records.*see max_lost"
     with pytest.raises(XLNetError, match=message) as raised:
         prepare(path, tmp_path / "out", max_lost=share * 0.9)
     if shard_bytes > 997:
@@ -155,7 +155,7 @@ def test_bad_records_are_counted_up_to_a_share(tmp_path, monkeypatch, caplog, se
     assert {reason: figures[reason] for reason in expected} == expected
     assert figures["documents"] == 61 and "cannot be used" in caplog.text
     assert figures["resumed_shards"] > 0
-    with pytest.raises(DataError, match=r"records cannot be used.*--max_lost"):
+    with pytest.raises(DataError, match=r"records cannot be used.*max_lost"):
         train_vocabulary(path, tmp_path / "vocab", 211, max_lost=share * 0.9)
     train_vocabulary(path, tmp_path / "vocab", 100, max_lost=share * 1.1)
 

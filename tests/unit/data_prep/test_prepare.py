@@ -185,7 +185,7 @@ def test_duplicates_and_poor_documents_are_counted(tmp_path, caplog):
 def test_fewer_lanes_if_they_are_allowed(tmp_path):
     (tmp_path / "text.txt").write_text("the time of all the people. " * 5)
     assert_refused(
-        "--allow_fewer_lanes reduces the number of lanes",
+        "allow_fewer_lanes reduces the number of lanes",
         prepare,
         tmp_path / "text.txt",
         tmp_path / "out",
