@@ -98,9 +98,8 @@ def plain(value: Any) -> Any:
         if isinstance(value, kind) and type(value) is not bool:
             value = kind(value)  # Not as a class of its own, as above.
     if isinstance(value, np.ndarray | np.generic) and value.dtype.kind in "mM":
-        value = value.astype(
-            f"{value.dtype.kind}8[us]"
-        )  # In nanoseconds, `tolist` returns integers.
+        # In nanoseconds, `tolist` returns integers.
+        value = value.astype(f"{value.dtype.kind}8[us]")
     if isinstance(value, bytes):
         with contextlib.suppress(UnicodeDecodeError):
             return value.decode()

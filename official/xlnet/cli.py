@@ -242,9 +242,8 @@ def _set_verbosity(level: str) -> None:
     handler = absl_logging.get_absl_handler().python_handler
     handler.removeFilter(_is_for_users)
     if level in ("info", "debug"):
-        os.environ["TF_CPP_MIN_LOG_LEVEL"] = (
-            "0" if _HAS_GPU else "3"
-        )  # Read by TensorFlow's import.
+        # Read when TensorFlow is imported.
+        os.environ["TF_CPP_MIN_LOG_LEVEL"] = "0" if _HAS_GPU else "3"
     else:
         handler.addFilter(_is_for_users)
 

@@ -34,19 +34,21 @@ class Line(NamedTuple):
     points: Sequence[tuple[float, float]]
 
 
-def html_page(title: str, style: str, body: str) -> str:
+def html_page(title: str, style: str, body: str, policy: str = "") -> str:
     """Returns a page.
 
     Args:
       title: its title and heading, as text.
       style: CSS besides that of all pages.
       body: the HTML below the heading.
+      policy: its Content-Security-Policy; empty for none.
     """
     title = html.escape(title)
+    policy = policy and f'<meta http-equiv="Content-Security-Policy" content="{policy}">\n'
     return f"""\
 <!DOCTYPE html>
 <html lang="en"><head><meta charset="utf-8">
-<meta name="viewport" content="width=device-width, initial-scale=1"><title>{title}</title>
+{policy}<meta name="viewport" content="width=device-width, initial-scale=1"><title>{title}</title>
 <style>
 {_STYLE}{style}</style></head><body>
 <h1>{title}</h1>

@@ -152,8 +152,7 @@ def pretraining_page(
 
 def _page(title: str, sections: Mapping[str, str]) -> str:
     body = "".join(f"<h2>{name}</h2>\n{content}\n" for name, content in sections.items() if content)
-    policy = f'<meta http-equiv="Content-Security-Policy" content="{_POLICY}">\n'
-    return html_page(title, _STYLE, body).replace("<meta name", f"{policy}<meta name", 1)
+    return html_page(title, _STYLE, body, _POLICY)
 
 
 def _metrics(metrics: Mapping[str, Any], metric: str) -> str:

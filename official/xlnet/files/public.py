@@ -20,7 +20,7 @@ from official.xlnet.files.schema import conform, options
 _P = ParamSpec("_P")
 _T = TypeVar("_T")
 _takes_flags = contextvars.ContextVar("takes_flags", default=False)
-_FLAG = re.compile(r"--(\w+)(=[\w.]+=[^\s;,)]+)?")
+_FLAG = re.compile(r"(?<![^\s(])--(\w+)(=[\w.]+=[^\s;,)]+)?")  # Not in a name of a file.
 
 
 def public(**former: str) -> Callable[[Callable[_P, _T]], Callable[_P, _T]]:

@@ -28,7 +28,6 @@ from __future__ import annotations
 import dataclasses
 import math
 import os
-import re
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any, overload
 
@@ -117,14 +116,6 @@ class Score(DisplayMixin):
     def mixture(self) -> Mixture | None:
         """Estimate of the mixture over all orders; None for fewer than two random orders."""
         return mixture(self.order_totals)
-
-
-def _is_of_others(record: Any) -> bool:
-    """Whether a message is not TensorFlow's warning that every scorer makes its own graphs."""
-    return not re.search("<function Scorer.* triggered tf.function retr", record.getMessage())
-
-
-tf.get_logger().addFilter(_is_of_others)
 
 
 def standard_error(totals: np.ndarray) -> float | None:

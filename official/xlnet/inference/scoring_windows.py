@@ -49,9 +49,7 @@ class Window:
 
     def batch_size(self, num_rows: int) -> int:
         """Static number of rows of a batch for `num_rows` rows or a part of them."""
-        few = (
-            bucket(num_rows) if num_rows > 1 else 1
-        )  # Single lines of a pipe are answered at once.
+        few = bucket(num_rows) if num_rows > 1 else 1  # Single lines of a pipe are not padded.
         return min(max(1, _TOKENS_PER_BATCH // self.length), few)
 
     def ranks(self, parts: TextParts, uniform: np.ndarray | None) -> np.ndarray:

@@ -8,6 +8,7 @@ import pytest
 import tensorflow as tf
 
 from data_prep.tasks.task_data import read_task, stream_task
+from official.xlnet.configs.experiment import XLNetConfig
 from official.xlnet.configs.registry import TASKS
 from official.xlnet.configs.task import TaskConfig
 from official.xlnet.errors import DataError
@@ -60,6 +61,29 @@ def test_sequences_with_labels_from_every_source(tmp_path):
     (tmp_path / "words.txt").write_text(words)
     found = read_task(str(tmp_path / "words.txt"), config("token_regression"))[0]
     assert [x.tags for x in found] == [(0.5, 2.0), (-10.0,)]
+
+
+@pytest.mark.parametrize("name", ["token_classification", "token_regression"])
+def test_words_and_letters_do_not_mix(name):
+    """The data set of dev is read after that of train; a model that is trained keeps its unit."""
+    numbers = name == "token_regression"
+    letters = NUMBERS if numbers else ROWS
+    words = [(["He", "sat"], [0.5, 2.0] if numbers else ["A", "B"])]
+    experiment = XLNetConfig(task=config(name))
+    train, _ = read_task(words, experiment.task)
+    TASKS[name].complete(experiment, train)
+    assert experiment.task.label_unit == "word"
+    with pytest.raises(DataError, match=r"expected a list of words in 'words', got 'MK"):
+        read_task(letters, experiment.task)
+    experiment = XLNetConfig(task=config(name))
+    train, _ = read_task(words, experiment.task)
+    read_task(letters, experiment.task)
+    with pytest.raises(
+        DataError, match=r"1: expected labels of letters, as in .*, got labels of w"
+    ):
+        TASKS[name].complete(experiment, train)
+    with pytest.raises(DataError, match="expected text in 'words', got"):
+        read_task(words, experiment.task)
 
 
 def test_sequences_to_predict(tmp_path):

@@ -160,7 +160,6 @@ class XLNetEncoder(Encoder):
             shape=[self.model.d_model],
             initializer=normal(self.model.init_std),
         )
-        tf.get_logger().addFilter(lambda record: not _EXPECTED.match(record.getMessage()))
         warnings.filterwarnings("ignore", _EXPECTED.pattern)  # Of Keras 3.
         build_layers(self.word_embedding)
         layers = dict.fromkeys([*self.blocks, self.depth])
@@ -306,12 +305,14 @@ class XLNetEncoder(Encoder):
 
 
 # What TensorFlow says of models that are as they should be: of a Keras model around an encoder, of
-# exports that are written under a temporary name, and of a graph for each model that predicts.
+# exports that are written under a temporary name, and of a graph for each model that predicts or
+# scores.
 _EXPECTED = re.compile(
     r"Gradients do not exist for variables \['[^',]*mask_embedding(:0)?'\]"
     r"|Assets written to: .*/\.incomplete-"
-    r"|\d+ out of the last \d+ calls to <bound method TaskNetwork\.forward"
+    r"|\d+ out of the last \d+ calls to <(bound method TaskNetwork\.forward|function Scorer)"
 )
+tf.get_logger().addFilter(lambda record: not _EXPECTED.match(record.getMessage()))
 # Inputs that the attention mask is made from.
 _MASK_INPUTS = (
     "order",

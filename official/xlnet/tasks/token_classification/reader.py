@@ -38,6 +38,7 @@ from official.xlnet.errors import DataError, require_data
 from official.xlnet.files.compression import ending
 from official.xlnet.files.schema import shown
 from official.xlnet.files.text import open_text
+from official.xlnet.tasks.settings import LabelConfig
 from official.xlnet.tasks.token_classification import TagConfig, TaggedExample
 
 _DOCUMENT = "-DOCSTART-"  # First field of a document separator.
@@ -177,9 +178,17 @@ def _tagged(reading: Reading, row: Row, number: int) -> TaggedExample:
         only(reading, [name for name in names if name in row] or names[:1], row, key)
         for key, names in known.items()
     )
-    if number == 1 and reading.with_labels and isinstance(row.get(word_column), str):
+    is_string = isinstance(row.get(word_column), str)
+    # A model that is trained keeps what it was trained on.
+    is_trained = settings.labels or settings.settings(LabelConfig).target_means
+    if number == 1 and reading.with_labels and is_string and not is_trained:
         settings.label_unit = "letter"
     has_letters = settings.settings(TagConfig).label_unit == "letter"
+    if is_string and not has_letters:
+        raise WrongRowError(
+            f"expected a list of words in {word_column!r}, got {shown(row[word_column])}; to train "
+            "on its letters, set task.label_unit=letter"
+        )
     unit = "letter" if has_letters else "word"
     if number == 1:
         tags_from = f", tags from {tag_column}" if reading.with_labels else ""

@@ -10,6 +10,7 @@ from collections.abc import Iterable, Sequence
 import numpy as np
 
 from official.xlnet.checkpoints.convert.head_format import HeadFormat, dense
+from official.xlnet.configs.experiment import XLNetConfig
 from official.xlnet.configs.registry import FORMATS
 from official.xlnet.errors import DataError, require_data
 from official.xlnet.files.schema import shown
@@ -74,6 +75,7 @@ class TokenClassification(Task):
 
     @classmethod
     def complete(cls, config, examples):
+        cls._check_units(config, examples)
         tags = (tag for example in examples for tag in example.tags or ())
         labels = complete_labels(config, tags)
         require_data(
@@ -86,6 +88,15 @@ class TokenClassification(Task):
             "first, and set task.label_type=int",
         )
         config.task.labels = labels
+
+    @staticmethod
+    def _check_units(config: XLNetConfig, examples: Sequence[TaggedExample]) -> None:
+        """Raises `DataError` if examples are not of the unit that the settings name."""
+        unit = config.task.settings(TagConfig).label_unit
+        for example in examples:
+            found = "word" if example.separator else "letter"
+            expected = f"labels of {unit}s, as in the other data or task.label_unit"
+            require_data(found == unit, example.id, expected, f"labels of {found}s")
 
     def read(self, examples):
         length = self.config.task.max_length
@@ -232,6 +243,7 @@ class TokenRegression(TokenClassification):
 
     @classmethod
     def complete(cls, config, examples):
+        cls._check_units(config, examples)
         complete_target(config, [number for example in examples for number in example.tags or ()])
 
     def values(self, example):
