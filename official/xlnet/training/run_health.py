@@ -9,9 +9,8 @@ step with non-finite values with the first layer that has one.
 from __future__ import annotations
 
 import collections
-import contextlib
 import math
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -28,7 +27,6 @@ from official.xlnet.modeling.objectives import create_objective
 
 if TYPE_CHECKING:  # `prepare` counts targets without a model.
     from official.xlnet.modeling.models.xlnet_pretrainer import XLNetPretrainer
-    from official.xlnet.modeling.ops.keras import keras
     from official.xlnet.runtime.metrics_log import RunLog
     from official.xlnet.training.run_data import RunData
 
@@ -47,7 +45,6 @@ _MOST_BAD_STEPS = 10  # Consecutive non-finite steps after which a run stops eve
 _SPIKE_DEVIATIONS = 6.0
 _SETTLED_STEPS = 100  # Spike detection is off for the first steps and after each spike.
 _SMOOTHING = 0.02  # Weight of the newest loss in the running mean and variance.
-_NUM_WORST = 5  # Windows that are listed for a spike.
 _ROWS = 8  # Rows per forward pass.
 _NOT_FOUND = "not reproduced without dropout and memory"
 
@@ -322,14 +319,12 @@ class Watch:
         deviation = math.sqrt(self._variance)
         settled = self._num_settled >= _SETTLED_STEPS
         if settled and loss > self._mean + _SPIKE_DEVIATIONS * deviation:
-            worst = worst_windows(self._model, self._data.batch(step), _NUM_WORST)
             self._log.event(
                 "loss spike",
                 step=step,
                 loss=round(loss, 4),
                 mean=round(self._mean, 4),
                 deviation=round(deviation, 4),
-                worst_windows=[[window, round(nats, 4)] for window, nats in worst],
                 windows=self._data.windows(step),
             )
             self._num_settled = 0
@@ -359,46 +354,25 @@ def first_bad_value(
     for variable in model.trainable_variables:
         if not _is_finite(variable):
             return f"the weights {getattr(variable, 'path', variable.name)}", []
-    layers = [model.encoder.word_embedding, *dict.fromkeys(model.encoder.blocks), model.lm_head]
-    for rows in _slices(batch):
-        bad: list[tuple[str, list[int]]] = []
-
-        def look(layer, output, rows=rows, bad=bad):
-            is_bad = np.array([not _is_finite(row) for row in output])
-            if is_bad.any():
-                bad.append((layer.name, rows["window_id"].numpy()[is_bad].tolist()))
-
-        with contextlib.ExitStack() as stack, tf.GradientTape() as tape:
-            for layer in layers:
-                stack.enter_context(_observed(layer, look))
-            loss = tf.reduce_sum(row_losses(model, rows))
-        if bad:
-            return f"the output of {bad[0][0]}", bad[0][1]
-        gradients = tape.gradient(loss, model.trainable_variables)
+    layers = [model.encoder.word_embedding, *model.encoder.blocks, model.lm_head]
+    for first in range(0, batch["window_id"].shape[0], _ROWS):
+        rows = {name: value[first : first + _ROWS] for name, value in batch.items()}
+        windows = rows["window_id"].numpy()
+        with tf.GradientTape() as tape:
+            loss_B = row_losses(model, rows)
+        inputs = model.objective(rows).inputs
+        inputs = {name: x for name, x in inputs.items() if name != "content_positions"}
+        hidden_states = model.encoder(inputs, return_hidden_states=True)["hidden_states"]
+        for layer, values in zip(layers, [*hidden_states, loss_B], strict=True):
+            is_finite = tf.math.is_finite(values).numpy().reshape(len(windows), -1)
+            if not is_finite.all():
+                return f"the output of {layer.name}", windows[~is_finite.all(axis=1)].tolist()
+        gradients = tape.gradient(loss_B, model.trainable_variables)
         for gradient, variable in zip(gradients, model.trainable_variables, strict=True):
             if gradient is not None and not _is_finite(tf.convert_to_tensor(gradient)):
-                windows = rows["window_id"].numpy().tolist()
-                return f"the gradient of {getattr(variable, 'path', variable.name)}", windows
+                path = getattr(variable, "path", variable.name)
+                return f"the gradient of {path}", windows.tolist()
     return None
-
-
-def worst_windows(
-    model: XLNetPretrainer, batch: dict[str, tf.Tensor], number: int
-) -> list[tuple[int, float]]:
-    """Returns the windows of a batch with the highest losses.
-
-    Args:
-      model: the model.
-      batch: a batch, as `pretraining_dataset` yields it.
-      number: how many windows to return.
-
-    Returns:
-      Pairs (window id, loss in nats per target), highest loss first.
-    """
-    losses_B = np.concatenate([row_losses(model, rows) for rows in _slices(batch)])
-    worst = np.argsort(-losses_B)[:number]
-    windows = batch["window_id"].numpy()
-    return [(int(windows[row]), float(losses_B[row])) for row in worst]
 
 
 def row_losses(model: XLNetPretrainer, batch: dict[str, tf.Tensor]) -> tf.Tensor:
@@ -415,27 +389,5 @@ def row_losses(model: XLNetPretrainer, batch: dict[str, tf.Tensor]) -> tf.Tensor
     return tf.math.divide_no_nan(tf.reduce_sum(loss_BP * task.mask_BP, axis=1), count_B)
 
 
-def _slices(batch: dict[str, tf.Tensor]) -> Iterator[dict[str, tf.Tensor]]:
-    for first in range(0, batch["window_id"].shape[0], _ROWS):
-        yield {name: value[first : first + _ROWS] for name, value in batch.items()}
-
-
 def _is_finite(x: tf.Tensor) -> bool:
     return bool(tf.reduce_all(tf.math.is_finite(x)))
-
-
-@contextlib.contextmanager
-def _observed(layer: keras.layers.Layer, look: Callable) -> Iterator[None]:
-    """Forward hook: calls `look(layer, output)` after each call of a layer."""
-    call = layer.call
-
-    def observed(*args, **kwargs):
-        output = call(*args, **kwargs)
-        look(layer, output)
-        return output
-
-    layer.call = observed
-    try:
-        yield
-    finally:
-        layer.call = call

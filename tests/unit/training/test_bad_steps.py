@@ -102,10 +102,6 @@ def test_replay_finds_the_layer_the_windows_and_the_weights():
     model, batch = make_model(), random_windows(3, batch=11)
     ids = batch["window_id"].numpy()
     assert run_health.first_bad_value(model, batch) is None
-    losses_B = run_health.row_losses(model, batch).numpy()
-    worst = run_health.worst_windows(model, batch, 3)
-    assert [window for window, _ in worst] == ids[np.argsort(-losses_B)[:3]].tolist()
-    assert worst[0][1] == pytest.approx(losses_B.max())
 
     # One word piece overflows: only the windows that hold it are to blame.
     embeddings = model.encoder.word_embedding.embeddings
@@ -147,8 +143,6 @@ def test_a_spike_is_reported_with_its_windows():
     assert (kind, event["step"], event["loss"]) == ("loss spike", 301, 9.0)
     # Step 301 is 200 after the position: 40 lanes in, row b reads number 160 + b.
     assert event["windows"] == [number % 6 * 5 for number in range(160, 164)]
-    ids = random_windows(200)["window_id"].numpy()
-    assert {window for window, _ in event["worst_windows"]} <= {*ids}
 
 
 def test_bad_steps_stop_a_run_or_are_skipped_for_a_while(monkeypatch):
