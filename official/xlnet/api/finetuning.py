@@ -16,7 +16,7 @@ from absl import logging
 from data_prep.tasks.task_data import read_task
 from official.xlnet.analysis.report_page import task_page, write_page
 from official.xlnet.api.held_out import held_out
-from official.xlnet.checkpoints.any_format import load_config, load_tokenizer
+from official.xlnet.checkpoints.any_format import load_config
 from official.xlnet.configs.choices import CLUSTER_TIMEOUT, STRATEGIES
 from official.xlnet.configs.experiment import XLNetConfig
 from official.xlnet.configs.finetuning_defaults import (
@@ -25,7 +25,7 @@ from official.xlnet.configs.finetuning_defaults import (
     given_settings,
     keep_settings,
 )
-from official.xlnet.configs.registry import BASELINES, SEVERAL_RUNS, TASKS
+from official.xlnet.configs.registry import BASELINES, SEVERAL_RUNS
 from official.xlnet.configs.task import TaskConfig
 from official.xlnet.configs.validation import POSITIVE, require, require_number
 from official.xlnet.data.examples import Example
@@ -35,6 +35,7 @@ from official.xlnet.files.arguments import Path, RunDirectory
 from official.xlnet.files.json_files import read_json, write_json
 from official.xlnet.files.public import public
 from official.xlnet.files.schema import OneOf, Range
+from official.xlnet.inference.task_prediction import task_of
 from official.xlnet.runtime.distribution import is_chief, prepare_devices
 from official.xlnet.runtime.host import host_state_kept
 from official.xlnet.runtime.progress import Progress
@@ -177,8 +178,7 @@ def finetune(
 
 
 def _page(output: str, metrics: Mapping[str, Any], dev: Sequence[Example]) -> str:
-    config = load_config(output)
-    task = TASKS[config.task.name](config, load_tokenizer(output))
+    task = task_of(output)
     return task_page(output, task, metric_of(task, dict(metrics)), dev, [output])
 
 
@@ -247,8 +247,7 @@ def add_baselines(
       or after an error.
     """
     try:
-        config = load_config(model_dir)
-        task = TASKS[config.task.name](config, load_tokenizer(model_dir))
+        task = task_of(model_dir)
         results = (BASELINES[name](task, train, dev) for name in BASELINES.names())
         baselines = task.baselines(dev) or next(filter(None, results), None)
         Progress(sys.stderr).log_line(comparison(task, metrics, baselines))
@@ -275,9 +274,9 @@ def comparison(task: Task, metrics: Mapping[str, Any], baselines: dict[str, Any]
         "bag_of_words": "bag of words",
         "majority": _SIMPLEST.get(task.config.task.name, "majority class"),
     }
-    found = {words[key]: baselines[key] for key in words if key in baselines}
-    line += "".join(f", {each} {text(of)}" for each, of in found.items())
-    first, of = next(iter(found.items()))
-    if round(comparable(name, metrics[name]), 4) < round(comparable(name, of[name]), 4):
+    compared = {words[key]: baselines[key] for key in words if key in baselines}
+    line += "".join(f", {which} {text(scores)}" for which, scores in compared.items())
+    first, scores = next(iter(compared.items()))
+    if round(comparable(name, metrics[name]), 4) < round(comparable(name, scores[name]), 4):
         line += f"; the model is behind the {first}"
     return line

@@ -35,15 +35,15 @@ Forward = Callable[[Batch], Batch]
 _CHUNK_BATCHES = 32  # Batches whose examples are sorted by length together.
 
 
-def task_config(model_dir: str) -> XLNetConfig:
-    """The configuration of a fine-tuned model directory.
+def task_of(model_dir: str) -> Task:
+    """The task of a fine-tuned model directory, without the network.
 
     Raises:
       ConfigError, DataError: the directory holds no fine-tuned model.
     """
     config = load_config(model_dir)
     require_config(bool(config.task.name), model_dir, "a fine-tuned model", "one without a task")
-    return config
+    return TASKS[config.task.name](config, load_tokenizer(model_dir))
 
 
 @host_state_kept()
@@ -53,9 +53,8 @@ def load_task(model_dir: str) -> tuple[XLNetTaskModel, Task]:
     Raises:
       ConfigError, DataError: the directory holds no fine-tuned model.
     """
-    config = task_config(model_dir)
-    task = TASKS[config.task.name](config, load_tokenizer(model_dir))
-    model = XLNetTaskModel(config)
+    task = task_of(model_dir)
+    model = XLNetTaskModel(task.config)
     model_directory.restore(model_dir, encoder=model.encoder, head=model.head)
     return model, task
 

@@ -10,12 +10,12 @@ from typing import Any
 import numpy as np
 
 from official.xlnet.api.held_out import folds
-from official.xlnet.checkpoints.any_format import load_tokenizer
 from official.xlnet.configs.experiment import XLNetConfig
 from official.xlnet.configs.registry import BASELINES, SEVERAL_RUNS, TASKS
 from official.xlnet.data.examples import Example
 from official.xlnet.errors import require_config
 from official.xlnet.extensions.several_runs.runs import Run, several_runs
+from official.xlnet.inference.task_prediction import task_of
 from official.xlnet.training.finetuning import Start
 
 
@@ -100,8 +100,7 @@ def paired_test(differences: np.ndarray) -> dict[str, float]:
 def _bag_of_words(
     model_dir: str, metric: str, train: Sequence[Example], dev: Sequence[Example]
 ) -> float | None:
-    config = XLNetConfig.load(model_dir)
-    task = TASKS[config.task.name](config, load_tokenizer(model_dir))
+    task = task_of(model_dir)
     baselines = [BASELINES[name](task, train, dev) for name in BASELINES.names()]
     results = next(filter(None, baselines), None)
     return results["bag_of_words"][metric] if results else None

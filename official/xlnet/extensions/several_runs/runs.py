@@ -21,15 +21,15 @@ from typing import Any
 
 import numpy as np
 
-from official.xlnet.checkpoints.any_format import load_tokenizer
 from official.xlnet.configs.experiment import CONFIG_FILE, XLNetConfig
-from official.xlnet.configs.registry import SEVERAL_RUNS, TASKS
+from official.xlnet.configs.registry import SEVERAL_RUNS
 from official.xlnet.data.examples import Example
 from official.xlnet.errors import DivergedError, require_config
 from official.xlnet.files.checksums import INPUTS_FILE, check_inputs
 from official.xlnet.files.json_files import read_json, write_json
 from official.xlnet.files.locks import only_writer
 from official.xlnet.files.schema import conform
+from official.xlnet.inference.task_prediction import task_of
 from official.xlnet.modeling.ops.keras import keras
 from official.xlnet.runtime.distribution import is_chief
 from official.xlnet.runtime.progress import Progress
@@ -106,7 +106,7 @@ class Runs:
         metric, metrics = None, {}
         try:
             metrics = run_finetuning(config, *self.data, directory, self._start)
-            metric = metric_of(TASKS[config.task.name](config, load_tokenizer(directory)), metrics)
+            metric = metric_of(task_of(directory), metrics)
         except DivergedError as error:
             if not self._may_diverge:
                 raise
