@@ -305,7 +305,7 @@ def _warn_of_no_heldout(tokens: int, settings: Settings) -> None:
     )
 
 
-def finish(job: Job, plan: Plan) -> dict[str, int]:
+def finish(job: Job, plan: Plan) -> dict[str, Any]:
     """Writes the manifest and removes the work directory.
 
     Args:
@@ -359,15 +359,15 @@ def finish(job: Job, plan: Plan) -> dict[str, int]:
     return data_set_counts(job.output_dir)
 
 
-def data_set_counts(output_dir: str) -> dict[str, int]:
+def data_set_counts(output_dir: str) -> dict[str, Any]:
     """Returns the statistics of a complete data set.
 
     Args:
       output_dir: directory of the data set.
 
     Returns:
-      `documents`, `tokens`, `windows` and `dropped_tokens` over all splits, `heldout_windows`, and
-      counts of text read, dropped and repaired.
+      `documents`, `tokens`, `windows` and `dropped_tokens` over all splits, `heldout_windows`,
+      counts of text read, dropped and repaired, and `unknown_share`.
     """
     manifest = Manifest.load(output_dir)
     splits = manifest.splits.values()
@@ -375,9 +375,10 @@ def data_set_counts(output_dir: str) -> dict[str, int]:
         name: sum(getattr(split, name) for split in splits)
         for name in ("documents", "tokens", "windows", "dropped_tokens")
     }
-    heldout = manifest.splits.get("heldout")
+    heldout, read = manifest.splits.get("heldout"), manifest.source.get("counts", {})
     return {
         **totals,
         "heldout_windows": heldout.windows if heldout else 0,
-        **conform(manifest.source.get("counts", {}), dict[str, int], f"{output_dir}: counts"),
+        **conform(read, dict[str, int], f"{output_dir}: counts"),
+        "unknown_share": round(read["unknown_tokens"] / max(1, totals["tokens"]), 4),
     }

@@ -138,19 +138,19 @@ def prepare(
     heldout = list_of_paths(heldout_input)
     job = jobs.describe(inputs, vocab, settings, output, config.model, heldout)
     if job.is_finished():  # Without the lock: the directory may be read-only.
-        return _with_unknown(jobs.data_set_counts(output))
+        return jobs.data_set_counts(output)
     with only_writer(output):
         jobs.open_work_dir(job)
         if beam is not None:
             from data_prep.pipelines.beam_workers import run_on_beam
 
             on_beam = functools.partial(run_on_beam, job.work_dir, beam)
-            return _with_unknown(_run_passes(job, on_beam))
+            return _run_passes(job, on_beam)
         paths = [*inputs, *heldout, vocab, output]
         if job.is_read_here or any(path.lower().startswith("memory://") for path in paths):
             num_workers = 1  # No other process would see the files, or import the reader.
         with local_workers(num_workers or num_cores(), progress) as run:
-            return _with_unknown(_run_passes(job, run))
+            return _run_passes(job, run)
 
 
 def _beam_options(runner: str | None, options: str | Sequence[str] | None) -> list[str] | None:
@@ -167,12 +167,7 @@ def _beam_options(runner: str | None, options: str | Sequence[str] | None) -> li
     return [*([f"--runner={runner}"] if runner else []), *listed]
 
 
-def _with_unknown(counts: dict[str, Any]) -> dict[str, Any]:
-    share = counts["unknown_tokens"] / max(1, counts["tokens"])
-    return {**counts, "unknown_share": round(share, 4)}
-
-
-def _run_passes(job: jobs.Job, run: Callable[..., list[dict[str, Any]]]) -> dict[str, int]:
+def _run_passes(job: jobs.Job, run: Callable[..., list[dict[str, Any]]]) -> dict[str, Any]:
     """Runs both passes, on `local_workers` or by `run_on_beam`, and writes the manifest."""
     num_bytes = sum(shard.num_bytes for shard in job.shards)
     shard_tasks = [

@@ -21,9 +21,16 @@ MaxLost = Annotated[float, Range(0, 1)]  # A share of rows that are left out and
 MAX_LOST = 0.05
 _WARNED_UNKNOWN_SHARE = 0.01
 # Counts in the summary line of a verb, and their words.
-_SAID = {"rows": "rows", "texts": "texts", "examples": "examples", "empty": "empty"}
-_SAID |= {"only_unknown": "of unknown tokens alone"}
-_SAID |= {"truncated": "cut", "tokens": "tokens", "unknown_tokens": "of them unknown"}
+_SAID = {
+    "rows": "rows",
+    "texts": "texts",
+    "examples": "examples",
+    "empty": "empty",
+    "only_unknown": "of unknown tokens alone",
+    "truncated": "cut",
+    "tokens": "tokens",
+    "unknown_tokens": "of them unknown",
+}
 
 
 @dataclasses.dataclass
