@@ -33,7 +33,7 @@ from data_prep.corpus.readers import read_documents
 from data_prep.settings import SampleOptions
 from official.xlnet.data.reading import check_lost
 from official.xlnet.data.schema import MANIFEST_FILE
-from official.xlnet.errors import DataError, require_data
+from official.xlnet.errors import DataError
 from official.xlnet.files.atomic import write_bytes
 from official.xlnet.files.locks import only_writer
 from official.xlnet.runtime.progress import elapsed_time, progress_bar
@@ -43,7 +43,6 @@ from official.xlnet.tokenization.sentencepiece_proto import (
     parse_model,
 )
 from official.xlnet.tokenization.special_tokens import (
-    NUM_SPECIAL,
     SPECIAL_PIECES,
     UNK_ID,
     VOCAB_FILE,
@@ -83,7 +82,7 @@ def write_trained(
     Args:
       inputs: see `corpus.find_shards`.
       output: output directory; created if it does not exist.
-      size: vocabulary size V, including the special tokens.
+      size: vocabulary size V, including the 17 predefined pieces; `train_vocabulary` checks it.
       sampling: how the text is read and sampled.
       lowercase: whether to lower-case the text; use the same value for tokenization.
       keep_accents: whether to keep accents; use the same value for tokenization.
@@ -95,13 +94,6 @@ def write_trained(
       DataError: there is no text, or not enough text for the vocabulary size, or the directory
         holds a model or a data set with another vocabulary.
     """
-    num_fixed = NUM_SPECIAL + len(_USER_DEFINED_SYMBOLS)
-    require_data(
-        num_fixed < size <= MAX_VOCAB_SIZE,
-        "size",
-        f"more than the {num_fixed} predefined pieces and at most {MAX_VOCAB_SIZE:,}",
-        size,
-    )
     inputs = list_of_paths(inputs)
     with only_writer(output):
         sample = read_sample(inputs, sampling, lowercase, keep_accents)

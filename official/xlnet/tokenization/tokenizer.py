@@ -158,9 +158,9 @@ class Tokenizer:
             raise DataError(
                 f"vocabulary {model_file!r}: expected pieces in UTF-8: {error}"
             ) from None
-        found = tuple(pieces[:NUM_SPECIAL])
+        first = tuple(pieces[:NUM_SPECIAL])
         expected = f"its first pieces to be {' '.join(SPECIAL_PIECES)}"
-        require_data(found == SPECIAL_PIECES, where, expected, " ".join(found))
+        require_data(first == SPECIAL_PIECES, where, expected, " ".join(first))
         self._check_kind()
         byte = self._processor.is_byte
         self._byte = np.array([int(p[1:-1], 16) if byte(i) else -1 for i, p in enumerate(pieces)])
@@ -233,8 +233,8 @@ class Tokenizer:
             pack_columns,
         )
 
-        given = [texts] if pairs is None else [texts, pairs]
-        columns = [self.encode([each] if isinstance(each, str) else each) for each in given]
+        parts = [texts] if pairs is None else [texts, pairs]
+        columns = [self.encode([part] if isinstance(part, str) else part) for part in parts]
         length = input_length(columns, max_length, padding)
         return pack_columns(cut_columns(columns, length, truncation), length)
 
@@ -438,11 +438,9 @@ class Tokenizer:
 
     def _check_kind(self) -> None:
         """Raises `DataError` if the SentencePiece model has other conventions than ours."""
-        where, unk_id = f"vocabulary {self.model_file!r}", self._processor.unk_id()
-        require_data(unk_id == UNK_ID, where, f"unk_id {UNK_ID}", unk_id)
         require_data(
             not "".join(self._processor.encode("a", return_type=str)).endswith(WORD_START),
-            where,
+            f"vocabulary {self.model_file!r}",
             "a space before a word",
             "one after it (treat_whitespace_as_suffix)",
         )

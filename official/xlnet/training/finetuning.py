@@ -21,7 +21,7 @@ from official.xlnet.configs.experiment import XLNetConfig
 from official.xlnet.configs.registry import SEVERAL_RUNS, TASKS
 from official.xlnet.data.examples import Example, examples_checksum
 from official.xlnet.data.reading import MAX_LOST, check_lost, check_unknown
-from official.xlnet.errors import ConfigError, require_data
+from official.xlnet.errors import ConfigError
 from official.xlnet.files.json_files import read_json, write_json
 from official.xlnet.files.locks import only_writer
 from official.xlnet.files.schema import conform
@@ -147,8 +147,6 @@ def _prepare(
       The task, the training batches, numbers of tokens of the training inputs before they are
       cut, and counts of truncated or skipped examples.
     """
-    got = f"{len(train)} for training and {len(dev)} for dev"
-    require_data(bool(train) and bool(dev), "examples", "some for training and for dev", got)
     require_labels(dev)
     kind = TASKS[config.task.name]
     if config.task.metric:

@@ -32,7 +32,6 @@ from official.xlnet.checkpoints.convert.variable_map import (
 )
 from official.xlnet.configs.experiment import XLNetConfig
 from official.xlnet.configs.registry import FORMATS
-from official.xlnet.configs.validation import require_one_of
 from official.xlnet.errors import require_config, require_data
 from official.xlnet.files.atomic import write_bytes
 from official.xlnet.files.json_files import read_json, write_json
@@ -70,7 +69,6 @@ def open_tf1(path: str) -> Source:
     config, tree = XLNetConfig(), read_json(file, dict[str, Any])
     read_settings(config, _SETTINGS, tree, file, required=True)
     read_settings(config, {OBJECTIVE_KEY: "objective.kind"}, tree, file)
-    require_one_of(f"{file}: ff_activation", config.model.activation, _ACTIVATIONS)
     check_head_size(config.model, tree, file)
     name, scope = _head_of(checkpoint.shapes)
     config.task = task = dataclasses.replace(config.task, name=name)

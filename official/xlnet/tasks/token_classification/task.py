@@ -94,13 +94,12 @@ class TokenClassification(Task):
         """Raises `DataError` if examples are not of the unit that the settings name."""
         unit = config.task.settings(TagConfig).label_unit
         for example in examples:
-            found = "word" if example.separator else "letter"
+            labeled = "word" if example.separator else "letter"
             expected = f"labels of {unit}s, as in the other data or task.label_unit"
-            require_data(found == unit, example.id, expected, f"labels of {found}s")
+            require_data(labeled == unit, example.id, expected, f"labels of {labeled}s")
 
     def read(self, examples):
         length = self.config.task.max_length
-        require_data(length >= MARKS + 1, "task.max_length", f"at least {MARKS + 1}", length)
         values = [self.values(example) for example in examples if example.tags is not None]
         words_B = np.array([len(example.words) for example in examples], np.int64)
         windows = self._windows(examples, words_B, length)
@@ -192,8 +191,8 @@ class TokenClassification(Task):
         if self._has_letters:
             letters = ([*itertools.chain(*x)] for x in tags)
             return {"classes": class_details(self.labels, *letters)}
-        found = metrics.classification_report(true, predicted, output_dict=True, zero_division=0)
-        kinds = {kind: values for kind, values in found.items() if not kind.endswith(" avg")}
+        report = metrics.classification_report(true, predicted, output_dict=True, zero_division=0)
+        kinds = {kind: values for kind, values in report.items() if not kind.endswith(" avg")}
         return {
             "entities": {
                 kind: {
@@ -292,13 +291,13 @@ def entity_tags(tags: Iterable[str], only_letters: bool = False) -> list[str]:
       >>> entity_tags(["U-PER", "B-ORG", "L-ORG", "ORG", "ORG", "O"])
       ['S-PER', 'B-ORG', 'E-ORG', 'I-ORG', 'I-ORG', 'O']
     """
-    found = []
+    read = []
     for tag in tags:
         match = _SCHEME.fullmatch(f"{tag}-entity" if only_letters else tag)
         letter, kind = match.groups() if match else ("I", tag)
         known = f"{_AS_BIOES.get(letter, letter)}-{kind}" if kind else letter
-        found.append(tag if tag == _OUTSIDE else known)
-    return found
+        read.append(tag if tag == _OUTSIDE else known)
+    return read
 
 
 FORMATS["token_classification"] = HeadFormat(  # The TF1 release has no such head.

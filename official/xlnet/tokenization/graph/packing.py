@@ -155,7 +155,6 @@ def pack_columns(
        'segment_ids': array([[4,  0,  0,  0, 0,  1, 1, 2]]),
        'is_padding':  array([[True, False, …]])}
     """
-    check_length(len(columns), length)
     num_rows = [len(column) for column in columns]
     require_data(len(set(num_rows)) <= 1, "text columns", "equal numbers of rows", num_rows)
     with tf.device("cpu"):
