@@ -19,13 +19,13 @@ HF4 := $(HF4_VENV)/.installed-transformers-4.57.3-sentencepiece-0.2.3
 # Two workers: each imports TensorFlow and takes up to 3 GB.
 WORKERS := --numprocesses=2 --dist=worksteal
 TESTS ?= tests
-# `make test KERAS=3` runs the tests with Keras 3 in place of tf_keras.
-KERAS ?= 2
+# `make test KERAS=2` runs the tests with tf_keras in place of Keras 3.
+KERAS ?= 3
 N ?= 10000
 SOURCES := official/xlnet data_prep benchmarks tools
 
 # What TensorFlow reads when it starts; the xlnet command sets the same.
-export TF_USE_LEGACY_KERAS ?= $(if $(filter 3,$(KERAS)),0,1)
+export TF_USE_LEGACY_KERAS := $(if $(filter 2,$(KERAS)),1,)
 export TF_ENABLE_ONEDNN_OPTS ?= 1
 export TF_CPP_MIN_LOG_LEVEL ?= 3
 # CPU-seconds of the tests of earlier runs.

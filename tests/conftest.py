@@ -1,6 +1,5 @@
 """Settings that TensorFlow reads when it is first imported."""
 
-import os
 import signal
 
 import pytest
@@ -20,8 +19,10 @@ def pytest_ignore_collect(collection_path, config):
 
     With Keras 3, those of the Model Garden, which needs tf_keras, too.
     """
+    from official.xlnet.modeling.ops.keras import IS_KERAS_3  # Before any test imports tf_keras.
+
     if collection_path.name in ("garden", "test_model_garden.py"):
-        return True if os.environ["TF_USE_LEGACY_KERAS"] == "0" else None
+        return True if IS_KERAS_3 else None
     needs_torch = (
         "parity" in collection_path.parts or collection_path.name == "test_transformers.py"
     )

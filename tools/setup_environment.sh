@@ -46,4 +46,4 @@ tools/install_packages.sh "$venv" "$venv" --no-deps --no-build-isolation -e .
 
 # What is imported first is compiled: TensorFlow takes 20 to 30 seconds then, and 5 from there on.
 echo "Importing TensorFlow for the first time"
-TF_CPP_MIN_LOG_LEVEL=3 TF_USE_LEGACY_KERAS=1 "$venv/bin/python" -c 'import tensorflow, tf_keras, tensorflow_text'
+TF_CPP_MIN_LOG_LEVEL=3 "$venv/bin/python" -c 'import tensorflow, keras, tensorflow_text'

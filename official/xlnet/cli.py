@@ -168,11 +168,9 @@ def _verb(arguments: list[str]) -> tuple[str, list[str], int]:
 def set_environment_defaults() -> None:
     """Sets default environment variables for TensorFlow; has to run before it is imported.
 
-    tf-models-official requires Keras 2 as `tf.keras`; oneDNN doubles the speed on CPUs where it
-    is not enabled by default. The package itself hides TensorFlow's log lines.
-    Variables that are already set are not changed.
+    oneDNN doubles the speed on CPUs where it is not enabled by default. The package itself hides
+    TensorFlow's log lines. Variables that are already set are not changed.
     """
-    os.environ.setdefault("TF_USE_LEGACY_KERAS", "1")
     os.environ.setdefault("TF_ENABLE_ONEDNN_OPTS", "1")
     if not flags.FLAGS.is_parsed():
         # Each verb has its own FlagValues; absl's global flags keep their defaults.

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from official.xlnet import cli
+from official.xlnet.modeling.ops.keras import IS_KERAS_3
 from tests.helpers.runs import interrupt, losses_of
 from tests.helpers.world import command
 
@@ -21,7 +22,7 @@ sys.exit(max(cli.main(words) for words in json.load(sys.stdin)))
 
 def with_the_other(*commands):
     """Runs commands with the Keras that this process does not have."""
-    other = "1" if os.environ["TF_USE_LEGACY_KERAS"] == "0" else "0"
+    other = "1" if IS_KERAS_3 else "0"
     environment = {**os.environ, "TF_USE_LEGACY_KERAS": other}
     program, words = [sys.executable, "-c", VERBS], json.dumps(commands)
     subprocess.run(program, input=words, text=True, env=environment, check=True)

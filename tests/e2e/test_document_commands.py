@@ -21,6 +21,7 @@ from Bio.Seq import Seq
 from Bio.SeqRecord import SeqRecord
 
 from official.xlnet import cli
+from official.xlnet.modeling.ops.keras import IS_KERAS_3
 from tests.helpers.corpora import UDHR, chinese_documents
 from tests.helpers.documents import DOCUMENTS, ROOT, blocks, commands
 from tests.helpers.task_corpora import beir_folder
@@ -154,6 +155,7 @@ def blocks_to_run(path):
 
 # The home has the README's blocks; these pages have tests of their own.
 OTHERS = ("index.md", "languages.md", "search.md", "sequences.md")
+OTHERS += ("model_garden.md",) * IS_KERAS_3  # The Model Garden needs tf_keras.
 PAGES = [p for p in DOCUMENTS if p.name not in OTHERS]
 
 

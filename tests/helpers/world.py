@@ -23,6 +23,7 @@ import filelock
 import yaml
 
 from official.xlnet import cli
+from official.xlnet.modeling.ops.keras import IS_KERAS_3
 from tests.helpers.corpora import as_text, random_documents, recipe, vocabulary_dir
 from tests.helpers.task_corpora import KINDS, task_file
 
@@ -242,5 +243,5 @@ class World:
         flags = {"head": kind, "model": self.pretrained}
         if kind in KINDS:
             flags = {"model": self.task(kind).model}
-        name = f"exports_of_keras_{2 if os.environ['TF_USE_LEGACY_KERAS'] == '1' else 3}/{kind}"
+        name = f"exports_of_keras_{3 if IS_KERAS_3 else 2}/{kind}"
         return self._part(name, lambda path: command("export", output=path, **flags))

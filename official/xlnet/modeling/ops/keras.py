@@ -1,8 +1,8 @@
-"""The Keras of this package: tf_keras (Keras 2), or Keras 3; and what our layers need of it.
+"""The Keras of this package: Keras 3, or tf_keras (Keras 2); and what our layers need of it.
 
-Everything else imports `keras` from here. The environment variable `TF_USE_LEGACY_KERAS`, which
-TensorFlow reads for `tf.keras`, chooses it: 0 for Keras 3, tf_keras otherwise. It is tf_keras after
-an import of the Model Garden, which needs it.
+Everything else imports `keras` from here. As for `tf.keras`, it is tf_keras if the environment
+variable `TF_USE_LEGACY_KERAS` is 1, and Keras 3 if it is 0 or not set. If
+it is not set, it is also tf_keras where tf_keras was imported before, as by the Model Garden.
 """
 
 # ruff: noqa: F401  Other modules import the parts of the Keras that is chosen.
@@ -10,6 +10,7 @@ an import of the Model Garden, which needs it.
 from __future__ import annotations
 
 import contextlib
+import importlib.util
 import inspect
 import os
 import sys
@@ -18,12 +19,15 @@ from typing import TYPE_CHECKING, Any
 
 import tensorflow as tf
 
-from official.xlnet.errors import ConfigError, require_config
+from official.xlnet.errors import ConfigError, how_to_install, require_config
 
-IS_KERAS_3 = (
-    os.environ.get("TF_USE_LEGACY_KERAS") in ("0", "false", "False")
-    and not {"official.core", "official.modeling", "official.nlp"} & sys.modules.keys()
-)
+_LEGACY = os.environ.get("TF_USE_LEGACY_KERAS")
+IS_KERAS_3 = _LEGACY not in ("1", "true", "True") and bool(_LEGACY or "tf_keras" not in sys.modules)
+if not IS_KERAS_3 and importlib.util.find_spec("tf_keras") is None:
+    raise ConfigError(
+        "TF_USE_LEGACY_KERAS: expected it not to be set, or tf-keras to be installed "
+        f"({how_to_install('garden')}), got {_LEGACY}"
+    )
 if TYPE_CHECKING or not IS_KERAS_3:
     import tf_keras as keras
     from tensorflow import Variable
@@ -96,8 +100,8 @@ ADVICE = (
     "this package uses Keras 3 in this process: use keras in place of tf_keras, or set "
     "TF_USE_LEGACY_KERAS=1 before TensorFlow is imported"
     if IS_KERAS_3
-    else "tf.keras is Keras 3 in this process: set TF_USE_LEGACY_KERAS=1 before TensorFlow is "
-    "imported, or use tf_keras in place of tf.keras"
+    else "this package uses tf_keras in this process: use tf_keras in place of keras, or do not set "
+    "TF_USE_LEGACY_KERAS and do not import tf_keras before"
 )
 
 
@@ -112,13 +116,19 @@ def require_same_keras(inputs: Any) -> None:
         raise ConfigError(
             f"expected inputs of {keras.__name__}, got a KerasTensor of {found}; {ADVICE}"
         )
-    state = sys.modules.get("keras.src.backend.common.global_state")
-    is_called = state is not None and state.get_global_attribute("current_call_ctx") is not None
-    if is_called and not IS_KERAS_3:
+    if _is_called_by_the_other():
         raise ConfigError(
-            "expected a model of tf_keras around this layer, got a call by a model or layer of "
-            f"Keras 3, which would not train or save the weights; {ADVICE}"
+            f"expected a model of {keras.__name__} around this layer, got a call by a model or "
+            f"layer of {_OTHER}, which would not train or save the weights; {ADVICE}"
         )
+
+
+def _is_called_by_the_other() -> bool:
+    if IS_KERAS_3:
+        utils = sys.modules.get("tf_keras.src.engine.base_layer_utils")
+        return utils is not None and utils.call_context().in_call
+    state = sys.modules.get("keras.src.backend.common.global_state")
+    return state is not None and state.get_global_attribute("current_call_ctx") is not None
 
 
 def require_no_other_keras(where: str, given: Any) -> None:
