@@ -100,8 +100,8 @@ ADVICE = (
     "this package uses Keras 3 in this process: use keras in place of tf_keras, or set "
     "TF_USE_LEGACY_KERAS=1 before TensorFlow is imported"
     if IS_KERAS_3
-    else "this package uses tf_keras in this process: use tf_keras in place of keras, or do not set "
-    "TF_USE_LEGACY_KERAS and do not import tf_keras before"
+    else "this package uses tf_keras in this process, as TF_USE_LEGACY_KERAS=1 is set or tf_keras "
+    "was imported before: use tf_keras in place of keras"
 )
 
 

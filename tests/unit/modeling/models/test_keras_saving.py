@@ -225,7 +225,9 @@ def test_every_registered_class_has_its_name():
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("ours, other, legacy", [("keras", "tf_keras", ""), ("tf_keras", "keras", "1")])
+@pytest.mark.parametrize(
+    "ours, other, legacy", [("keras", "tf_keras", ""), ("tf_keras", "keras", "1")]
+)
 def test_with_the_other_keras_the_error_names_the_variable(ours, other, legacy):
     code = f"""
 from official.xlnet import RelativePositionEncoding, XLNetBlock, XLNetClassifier, XLNetPretrainer
