@@ -133,11 +133,12 @@ def test_other_windows_compile_nothing(tmp_path):
     """XLA takes some arguments for constants, and compiles again when such a one changes."""
     xla_kernels.compiled.cache_clear()
     xla_kernels.fused.cache_clear()
-    step = make_model(num_layers=1).make_train_function()
+    model = make_model(num_layers=1)
+    model.make_train_function()
     compilations = []
     for number in range(2):
         tf.profiler.experimental.start(f"{tmp_path}/{number}")
-        step(iter(tf.data.Dataset.from_tensors(random_windows(number))))
+        model.train_function(iter(tf.data.Dataset.from_tensors(random_windows(number))))
         tf.profiler.experimental.stop()
         (trace,) = glob.glob(f"{tmp_path}/{number}/plugins/profile/*/*.xplane.pb")
         with open(trace, "rb") as file:
