@@ -2,7 +2,8 @@
 
     python -m tools.api_page
 
-The list of names has the first paragraph of each docstring. Tests verify that all are up to date.
+The list of names has the first paragraph of docstrings, that of flags the first clause of the help.
+Tests verify that all are up to date.
 MkDocs calls the functions `on_…` (`hooks` in mkdocs.yml): the site has a page for each section,
 which mkdocstrings makes of signatures and docstrings, and the names in the list link to them.
 Modules are parsed, not imported, except `official.xlnet`, whose names come first.
@@ -127,8 +128,8 @@ _INTRODUCTION = """\
 # API
 
 Names of `official.xlnet` are imported with `from official import xlnet`, all others from their
-modules. On the site that `make docs` builds, each name links to its signature and docstring.
-[Concepts](concepts.md) explains the terms, [architecture](architecture.md) the folders.
+modules. On the site that `make docs` builds, each name links to its signature and docstring; in
+Python, `help(xlnet.finetune)` shows them. [Concepts](concepts.md) explains the terms.
 """
 
 _COMMANDS_INTRODUCTION = """\
@@ -136,8 +137,8 @@ _COMMANDS_INTRODUCTION = """\
 
 # Commands
 
-The flags of each verb of the command `xlnet`; those of all verbs are at the end. `xlnet VERB
---help` also shows the range of each number.
+The flags of each verb of the command `xlnet`; those of all verbs are at the end. The site that
+`make docs` builds has the whole descriptions, `xlnet VERB --help` also the range of each number.
 """
 
 Definition = ast.FunctionDef | ast.ClassDef
@@ -145,7 +146,7 @@ Definition = ast.FunctionDef | ast.ClassDef
 
 def main() -> None:
     """Writes all."""
-    PAGE.write_text(page(), encoding="utf-8")
+    PAGE.write_text(names_page(), encoding="utf-8")
     COMMANDS.write_text(commands_page(), encoding="utf-8")
     text = FORMATS_PAGE.read_text(encoding="utf-8")
     begin, end = "<!-- formats: python -m tools.api_page -->\n", "<!-- end of formats -->"
@@ -157,8 +158,8 @@ def main() -> None:
 def formats() -> str:
     """Returns the table of the formats of text."""
     lines = [
-        "| `--format` | files | a document is | read in parts | compressed | errors name |",
-        "|---|---|---|---|---|---|",
+        "| `--format` | files | a document is | read in parts | compressed |",
+        "|---|---|---|---|---|",
     ]
     for name, form in TEXT_FORMATS.items():
         kinds = [f"`{ending}`" for ending in form.endings]
@@ -169,39 +170,52 @@ def formats() -> str:
         document = " ".join((form.__doc__ or "").split()).removesuffix(".")
         facts = [form.before or form.parts, not form.parts]
         words = ["yes" if fact else "no" for fact in facts]
-        words.append("the line" if form.before else "the record")
         cells = [f"`{name}`" if name else "", files, document[0].lower() + document[1:], *words]
         lines.append(f"| {' | '.join(cells)} |")
     return "\n".join(lines) + "\n"
 
 
-def commands_page() -> str:
-    """Returns the contents of the page of verbs, in the order of `xlnet --help`."""
+def commands_page(is_whole: bool = False) -> str:
+    """Returns the contents of the page of verbs, in the order of `xlnet --help`.
+
+    Args:
+      is_whole: whether to add all that the help says.
+    """
     words = sum(_GROUPS.values(), ())
     parts = [_COMMANDS_INTRODUCTION]
     for verb in sorted(VERBS, key=lambda verb: words.index(verb.split()[0])):
         declared = VERBS[verb]
-        parts.append(f"## xlnet {verb}\n\n{declared.sections['']}\n")
-        parts += [_line(x) for x in declared.parameters.values() if x.name != declared.positional]
+        text = declared.sections[""] if is_whole else declared.sections[""].partition("\n\n")[0]
+        parts.append(f"## xlnet {verb}\n\n{text}\n")
+        flags = [x for x in declared.parameters.values() if x.name != declared.positional]
+        parts += [_line(flag, is_whole) for flag in flags]
         parts[-1] += "\n"
-    return "\n".join([*parts, "## All verbs\n", *map(_line, COMMON)]) + "\n"
+    parts.append("## All verbs\n")
+    return "\n".join([*parts, *(_line(flag, is_whole) for flag in COMMON)]) + "\n"
 
 
-def _line(flag: Parameter) -> str:
-    """Returns the line of a flag."""
+def _line(flag: Parameter, is_whole: bool) -> str:
+    """Returns the line of a flag, with all of its text or its first clause."""
     rules = tuple(rule for rule in flag.rules if not isinstance(rule, Range))
-    name, *text = dataclasses.replace(flag, rules=rules).help().split("\n")
-    return f"- `{name.strip()}`: {' '.join(' '.join(text).split())}"
+    text = flag.text if is_whole else re.split(r"(?<!e\.g)[;.](?: |$)|, see `", flag.text)[0]
+    name, *lines = dataclasses.replace(flag, rules=rules, text=text).help().split("\n")
+    return f"- `{name.strip()}`: {' '.join(' '.join(lines).split())}"
 
 
-def page() -> str:
-    """Returns the contents of the list."""
+def names_page(is_whole: bool = False) -> str:
+    """Returns the contents of the list.
+
+    Args:
+      is_whole: whether names of modules have their first paragraphs, too.
+    """
     parts = [_INTRODUCTION]
     for title, found in entries().items():
         parts.append(f"## {title}\n")
         for module, node in found:
-            name = node.name if title == "official.xlnet" else f"{module}.{node.name}"
-            parts.append(f"- `{name}`: {first_line(node)}")
+            is_public = title == "official.xlnet"
+            name = node.name if is_public else f"{module}.{node.name}"
+            text = f": {first_line(node)}" if is_whole or is_public else ""
+            parts.append(f"- `{name}`{text}")
         parts[-1] += "\n"
     return "\n".join(parts)
 
@@ -236,7 +250,9 @@ def on_files(files: Any, config: Any) -> Any:
 
 
 def on_page_markdown(markdown: str, page: Any, config: Any, files: Any) -> str:
-    """Makes links of the names in the list; MkDocs calls it."""
+    """Adds the rest of the two lists, and links of names; MkDocs calls it."""
+    if page.file.src_uri == COMMANDS.name:
+        return commands_page(is_whole=True)
     if page.file.src_uri != PAGE.name:
         return markdown
     places = {node.name: f"{module}.{node.name}" for module, node in entries()["official.xlnet"]}
@@ -245,7 +261,7 @@ def on_page_markdown(markdown: str, page: Any, config: Any, files: Any) -> str:
         name = row[1].rpartition(".")[2]
         return f"- [`{name}`][{places.get(row[1], row[1])}]:"
 
-    return re.sub(r"^- `([\w.]+)`:", link, markdown, flags=re.MULTILINE)
+    return re.sub(r"^- `([\w.]+)`:", link, names_page(is_whole=True), flags=re.MULTILINE)
 
 
 def parse(module: str) -> ast.Module:

@@ -153,7 +153,7 @@ def test_another_form_of_a_text_format(name, tmp_path, monkeypatch):
 def test_the_table_of_the_documentation():
     """Names, endings, marks, and which are read in parts and compressed."""
     page = (ROOT / "docs/data_preparation.md").read_text(encoding="utf-8")
-    row = r"^\| (?:`(\w+)`)? \| (.*?) \| .* \| (yes|no) \| (yes|no) \| "
+    row = r"^\| (?:`(\w+)`)? \| (.*?) \| .* \| (yes|no) \| (yes|no) \|$"
     rows = re.findall(row, page, re.MULTILINE)
     assert [name or "tfds" for name, *_ in rows] == [*TEXT_FORMATS]
     for (_, files, in_parts, compressed), form in zip(rows, TEXT_FORMATS.values(), strict=True):

@@ -3,6 +3,7 @@
 A block is what stands between ```LANGUAGE and ```. Every block says its language; `sh` and `python`
 blocks are run, at a tiny scale, in the order of the document. A block after a line
 `<!-- test: parse -->` is only checked: what it needs, or its time, is not to be had in a test.
+Sections of other documents that a document includes are part of it.
 
 `rendered` is what a browser makes of a page.
 """
@@ -25,6 +26,7 @@ DOCUMENTS = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs
 BROWSERS = ("chromium", "chromium-browser", "google-chrome", "chrome")
 LANGUAGES = ("sh", "python", "text", "yaml", "json", "proto")
 _FENCE = re.compile(r"^(\s*)```(.*)$")
+_SECTION = re.compile(r'^ *--8<-- "(\S+\.md):(\w+)"$', re.MULTILINE)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -48,7 +50,8 @@ class Block:
 def blocks(path: pathlib.Path) -> tuple[Block, ...]:
     """The blocks of a document, in order."""
     found, lines, start, language, before = [], [], None, "", ""
-    for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), 1):
+    text = _SECTION.sub(_section, path.read_text(encoding="utf-8"))
+    for number, line in enumerate(text.splitlines(), 1):
         fence = _FENCE.match(line)
         if fence and start is None:
             start, language, lines = number + 1, fence[2].strip(), []
@@ -63,6 +66,12 @@ def blocks(path: pathlib.Path) -> tuple[Block, ...]:
             before = line.strip()
     assert start is None, f"{path}: the block of line {start} has no end"
     return tuple(found)
+
+
+def _section(line: re.Match) -> str:
+    """The section of another document that a line includes."""
+    text = (ROOT / line[1]).read_text(encoding="utf-8")
+    return text.partition(f"[start:{line[2]}] -->\n")[2].partition("<!-- --8<-- [end:")[0]
 
 
 def commands(block: Block) -> list[list[str]]:
