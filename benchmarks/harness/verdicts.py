@@ -46,6 +46,18 @@ def over_runs(values: Sequence[float] | np.ndarray) -> tuple[float, int]:
     return (float(np.var(values, ddof=1)) / len(values) if degrees else 0.0), degrees
 
 
+def half_interval(values: Sequence[float]) -> float:
+    """Half the width of Student's 95% interval of a mean over runs; NaN for one run."""
+    variance, degrees = over_runs(values)
+    return float(stats.t.ppf(0.975, degrees) * np.sqrt(variance))
+
+
+def mean_and_interval(values: Sequence[float], digits: int = 3) -> str:
+    """Mean over runs, and half the width of its interval if there are several."""
+    spread = f" ± {half_interval(values):.{digits}f}" if len(values) > 1 else ""
+    return f"{np.mean(values):.{digits}f}{spread}"
+
+
 def with_verdicts(differences: Sequence[Difference | None], digits: int = 3) -> list[str]:
     """Cells of a table: mean, standard error and verdict; a missing difference is an empty cell.
 

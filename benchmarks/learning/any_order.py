@@ -21,8 +21,15 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from benchmarks.harness.command_line import flag
-from benchmarks.harness.tables import markdown_table, mean_and_spread
-from benchmarks.harness.verdicts import Difference, difference, over_runs, with_verdicts
+from benchmarks.harness.tables import markdown_table
+from benchmarks.harness.verdicts import (
+    Difference,
+    difference,
+    half_interval,
+    mean_and_interval,
+    over_runs,
+    with_verdicts,
+)
 from benchmarks.learning import ablation
 from benchmarks.learning.common import (
     MINUTES,
@@ -35,6 +42,7 @@ from benchmarks.learning.common import (
     publish,
 )
 from official import xlnet
+from official.xlnet.analysis.context_length import losses_by_context, relative_context_lengths
 
 _STEPS = (
     400  # Of "XLNet, K = 6"; other rows take as many as cost the same, or have as many targets.
@@ -43,6 +51,7 @@ _FORWARD = ("objective.kind=causal", "model.attention_type=uni", "data.bidirecti
 _SPAN = 8  # Tokens in the middle of a text that are filled in.
 _PASSES = (1, 2, 4, 8)
 _NUM_ORDERS = 4
+_CONTEXTS = range(4, 33, 4)  # Words before a word, for the effective context length.
 _PERMUTED = ("k1", "k2", "k6")  # Rows with as many targets, too; K = 7 has nearly those of K = 6.
 
 
@@ -70,11 +79,23 @@ ROWS = {
     "diffusion": Row("absorbing diffusion", "absorbing_diffusion"),
     "causal": Row("left to right", "xlnet_k6", _FORWARD, cost=0.6),
 }
+
+
+def _even(steps: float) -> int:
+    return 10 * round(steps / 10)
+
+
+_EQUAL_COMPUTE = {name: _even(_STEPS / row.cost) for name, row in ROWS.items()}
 _READINGS = {
     "left_to_right": "left to right, bits per byte",
     "random": "random orders, bits per byte",
     "span": "span given both sides, nats per token",
     "pseudo": "single tokens, nats",
+}
+_MORE = {
+    "context": "effective context, words",
+    "hard_context": "effective context of the hardest tenth",
+    "finetuned": "accuracy after fine-tuning",
 }
 
 
@@ -90,15 +111,15 @@ def main() -> None:
         finetune=flag(None, "TRAIN,DEV: labeled tables to fine-tune on"),
     )
     deadline = time.monotonic() + 60 * flags.minutes
-    training_text, texts = split(flags.text, flags.output, flags.texts)
+    training_text, *heldout = split(flags.text, flags.output, flags.texts)
     ablation.prepare_data(training_text, flags.output, flags.set)
     for seed in range(flags.seeds):
         for name, steps in runs_of(flags.rows):
             path = os.path.join(flags.output, "runs", f"{name}-{steps}-{seed}.json")
             if time.monotonic() < deadline or os.path.exists(path):
                 recipe = ablation.recipe_of(ROWS[name].recipe)
-                kept(path, lambda: _run(flags, name, steps, seed, texts), recipe)  # noqa: B023
-    runs = ablation.read_results(flags.output)
+                kept(path, lambda: _run(flags, name, steps, seed, *heldout), recipe)  # noqa: B023
+    runs = with_context_lengths(ablation.read_results(flags.output))
     if flags.document:
         publish(flags.document, "readings", runs, tables(runs))
     print(json.dumps({"runs": len(runs)}))
@@ -107,7 +128,7 @@ def main() -> None:
 def runs_of(rows: Sequence[str]) -> list[tuple[str, int]]:
     """Pairs of a row and its number of steps: at equal compute, and with as many targets."""
     targets = _num_predict("k6")
-    found = [(name, _even(_STEPS / ROWS[name].cost)) for name in rows]
+    found = [(name, _EQUAL_COMPUTE[name]) for name in rows]
     permuted = [name for name in rows if name in _PERMUTED]
     found += [(name, _even(_STEPS * targets / _num_predict(name))) for name in permuted]
     return list(dict.fromkeys(found))
@@ -117,38 +138,43 @@ def _num_predict(row: str) -> int:
     return ablation.configuration(ROWS[row].recipe, [*ROWS[row].settings]).data.num_predict
 
 
-def _even(steps: float) -> int:
-    return 10 * round(steps / 10)
-
-
-def split(text: str, output: str, number: int) -> tuple[str, list[str]]:
+def split(text: str, output: str, number: int) -> tuple[str, list[str], list[str]]:
     """Takes every tenth document out of a text.
 
     Args:
       text: file with a paragraph a line and a blank line between documents.
       output: directory of the rest.
-      number: number of texts.
+      number: number of texts of each kind.
 
     Returns:
-      The path of the rest, and `number` sentences of 60 to 140 characters of the other documents.
+      The path of the rest, and of the other documents `number` sentences of 60 to 140 characters,
+      and the first words of as many paragraphs, enough for `_CONTEXTS`.
     """
     with open(text, encoding="utf-8") as file:
         documents = file.read().split("\n\n")
     path = os.path.join(output, "text.txt")
     with open(path, "w", encoding="utf-8") as file:
         file.write("\n\n".join(d for n, d in enumerate(documents) if n % 10))
+    lines = "\n".join(documents[::10]).splitlines()
     sentences = [
         sentence.strip() + "."
-        for line in "\n".join(documents[::10]).splitlines()
+        for line in lines
         for sentence in line.rstrip(".").split(". ")
         if 60 <= len(sentence.strip()) < 140
     ]
-    chosen = np.random.default_rng(0).permutation(len(sentences))[:number]
-    return path, [sentences[n] for n in sorted(chosen)]
+    most = _CONTEXTS[-1]
+    passages = [" ".join(line.split()[: most + 1]) for line in lines if len(line.split()) > most]
+    sentences, passages = (
+        [texts[n] for n in sorted(np.random.default_rng(0).permutation(len(texts))[:number])]
+        for texts in (sentences, passages)
+    )
+    return path, sentences, passages
 
 
-def _run(flags: Any, name: str, steps: int, seed: int, texts: Sequence[str]) -> dict[str, Any]:
-    """Trains one row with one seed, and reads the texts with it."""
+def _run(
+    flags: Any, name: str, steps: int, seed: int, texts: Sequence[str], passages: Sequence[str]
+) -> dict[str, Any]:
+    """Trains one row with one seed, and reads the texts and passages with it."""
     print(f"{name}, {steps} steps, seed {seed}", file=sys.stderr, flush=True)
     row = ROWS[name]
     settings = [*row.settings, *flags.set, f"num_steps={steps}", f"warmup_steps={steps // 10}"]
@@ -160,7 +186,9 @@ def _run(flags: Any, name: str, steps: int, seed: int, texts: Sequence[str]) -> 
     result = {"row": name, "seed": seed, "steps": steps}
     result["targets"] = steps * config.training.batch_size * config.data.num_predict
     result["cpu_seconds"] = round(time.process_time() - start, 1)
-    result |= readings(model_dir, texts, is_causal=name == "causal")
+    scorer = xlnet.Scorer(xlnet.load_pretrainer(model_dir), xlnet.load_tokenizer(model_dir))
+    result |= readings(scorer, texts, is_causal=name == "causal")
+    result["contexts"] = losses_by_context(scorer, passages, _CONTEXTS).round(4).tolist()
     if flags.finetune:
         tables = flags.finetune.split(",")
         overrides = [*ablation.FINETUNING, f"training.seed={seed}"]
@@ -168,7 +196,7 @@ def _run(flags: Any, name: str, steps: int, seed: int, texts: Sequence[str]) -> 
     return result
 
 
-def readings(model_dir: str, texts: Sequence[str], is_causal: bool) -> dict[str, Any]:
+def readings(scorer: xlnet.Scorer, texts: Sequence[str], is_causal: bool) -> dict[str, Any]:
     """Likelihoods of texts in several orders, and of spans by the number of passes that fill them.
 
     A span is the `_SPAN` tokens in the middle of a text. In n passes, each pass predicts the same
@@ -180,7 +208,6 @@ def readings(model_dir: str, texts: Sequence[str], is_causal: bool) -> dict[str,
       `left_to_right`, `random`: bits per byte of whole texts. `pseudo`, `span`: nats per token;
       `span` is `passes` with one token a pass. `passes`: {number of passes: nats per token}.
     """
-    scorer = xlnet.Scorer(xlnet.load_pretrainer(model_dir), xlnet.load_tokenizer(model_dir))
     num_bytes = sum(len(text.encode()) for text in texts)
     found: dict[str, Any] = {}
     for order in ("left_to_right",) if is_causal else ("left_to_right", "random", "pseudo"):
@@ -221,17 +248,43 @@ def _span_losses(
     return -np.array([score.total for score in scores]).reshape(len(texts), _SPAN)
 
 
+def with_context_lengths(runs: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Replaces losses by context with effective lengths, relative to other rows of the seed."""
+    losses = [run.pop("contexts", None) for run in runs]
+    for seed in {run["seed"] for run in runs}:
+        group = {
+            run["row"]: (run, table)
+            for run, table in zip(runs, losses, strict=True)
+            if table and run["seed"] == seed and run["steps"] == _EQUAL_COMPUTE[run["row"]]
+        }
+        tables = {row: table for row, (_, table) in group.items()}
+        for key, hardest in (("hard_context", 0.1), ("context", 1.0)):
+            for row, length in relative_context_lengths(tables, _CONTEXTS, hardest).items():
+                group[row][0][key] = length
+    return runs
+
+
 def tables(runs: Sequence[dict[str, Any]]) -> dict[str, str]:
-    """Formats the readings of each row, at equal compute and with equal targets, and the spans."""
-    pairs = runs_of(list(ROWS))
-    first, targets = dict(pairs[::-1]), dict(pairs)
-    compute = {name: first[name] for name in ROWS}
+    """Formats the readings of each row, at equal compute and with equal targets."""
     return {
-        "equal_compute": _readings(runs, compute),
-        "equal_targets": _readings(runs, {name: targets[name] for name in _PERMUTED}),
-        "differences": _differences(_of(runs, compute)),
-        "passes": _passes(runs, compute),
+        "equal_compute": _readings(runs, _EQUAL_COMPUTE),
+        "equal_targets": _readings(runs, dict(runs_of(_PERMUTED))),
+        "differences": _differences(_of(runs, _EQUAL_COMPUTE)),
     }
+
+
+def passes(runs: Sequence[dict[str, Any]]) -> dict[str, dict[str, tuple[float, float]]]:
+    """Loss of spans at equal compute, for the picture.
+
+    Returns:
+      {title of a row: {number of passes: mean in nats per token, and half of its interval}}.
+    """
+    lines: dict[str, dict[str, tuple[float, float]]] = {}
+    for name, found in _of(runs, _EQUAL_COMPUTE).items():
+        values = {number: [run["passes"][number] for run in found] for number in found[0]["passes"]}
+        means = {number: (float(np.mean(x)), half_interval(x)) for number, x in values.items()}
+        lines[ROWS[name].title] = means
+    return lines
 
 
 def _differences(runs: Mapping[str, Sequence[dict]]) -> str:
@@ -255,24 +308,21 @@ def _of(runs: Sequence[dict[str, Any]], steps: Mapping[str, int]) -> dict[str, l
 
 
 def _readings(runs: Sequence[dict[str, Any]], steps: Mapping[str, int]) -> str:
-    has_accuracy = any("finetuned" in run for run in runs)
-    columns = _READINGS | ({"finetuned": "accuracy after fine-tuning"} if has_accuracy else {})
-    lines = [["", "seeds", "steps", *columns.values(), "CPU-seconds"]]
-    for name, found in _of(runs, steps).items():
+    rows = _of(runs, steps)
+    columns = {
+        key: title
+        for key, title in (_READINGS | _MORE).items()
+        if any(key in run for found in rows.values() for run in found)
+    }
+    lines = [["", "seeds", "steps", *columns.values()]]
+    for name, found in rows.items():
         cells = [
-            mean_and_spread([run[key] for run in found]) if key in found[0] else "–"
+            mean_and_interval([run[key] for run in found], 0 if key.endswith("context") else 3)
+            if key in found[0]
+            else "–"
             for key in columns
         ]
-        seconds = mean_and_spread([run["cpu_seconds"] for run in found], 0)
-        lines.append([ROWS[name].title, str(len(found)), str(steps[name]), *cells, seconds])
-    return markdown_table(lines)
-
-
-def _passes(runs: Sequence[dict[str, Any]], steps: Mapping[str, int]) -> str:
-    lines = [["nats per token after", "1 pass", *(f"{n} passes" for n in _PASSES[1:])]]
-    for name, found in _of(runs, steps).items():
-        values = [[r["passes"].get(str(n)) for r in found] for n in _PASSES]
-        lines.append([ROWS[name].title, *(mean_and_spread(v) if v[0] else "–" for v in values)])
+        lines.append([ROWS[name].title, str(len(found)), str(steps[name]), *cells])
     return markdown_table(lines)
 
 

@@ -22,6 +22,7 @@ from PIL import Image, PngImagePlugin
 
 from benchmarks.accelerators.chips import CHIPS
 from benchmarks.harness.command_line import flag, parse
+from benchmarks.learning import any_order
 from benchmarks.learning.time_to_quality import report as time_to_quality
 from benchmarks.reports import concept_figures, report, result_figures
 
@@ -109,6 +110,10 @@ PICTURES = {
         tree("minimal_pairs.json", lambda found: found["orders"]), result_figures.minimal_pairs
     ),
     "orders": Picture(_WINDOWS, concept_figures.orders),
+    "passes": Picture(
+        tree("any_order.json", lambda found: any_order.passes(found["readings"])),
+        result_figures.passes,
+    ),
     "records": Picture(table("data_preparation.md", "table: throughput"), result_figures.records),
     "report": Picture(
         lambda docs: (docs / "report.html").read_text(encoding="utf-8"), result_figures.page

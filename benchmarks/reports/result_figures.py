@@ -131,6 +131,18 @@ def token_steps(steps: dict[str, Any]) -> bytes:
     return png(TokenSteps(steps["pieces"], np.array(steps["num_steps"]), steps["layers"]).plot())
 
 
+def passes(lines: dict[str, dict[str, tuple[float, float]]]) -> bytes:
+    """Loss of held-out spans by the number of passes that fill them, with intervals."""
+    figure = new_figure(7, 4)
+    axes = figure.subplots()
+    for title, losses in lines.items():
+        means, halves = zip(*losses.values(), strict=True)
+        axes.errorbar([*map(int, losses)], means, yerr=halves, fmt="o-", capsize=3, label=title)
+    labels = {"xlabel": "passes for eight tokens", "ylabel": "loss of a span, nats per token"}
+    _finish(axes, {"frameon": False, "ncols": 2}, xticks=[1, 2, 4, 8], **labels)
+    return png(figure, bbox_inches="tight")
+
+
 def serving(table: Table) -> bytes:
     """Median milliseconds of a request by length, ours and HF's."""
     lengths, ours, _, theirs, *_ = zip(*table[1:], strict=True)

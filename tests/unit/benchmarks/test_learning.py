@@ -93,6 +93,25 @@ def test_verdicts_by_hand():
     assert all(cell.endswith("ahead") for cell in verdicts.with_verdicts(steps))
 
 
+def test_intervals_are_students():
+    """0.1 / √3 times 4.303, the quantile of two degrees of freedom."""
+    assert verdicts.mean_and_interval([1.0, 1.1, 1.2]) == "1.100 ± 0.248"
+    assert verdicts.mean_and_interval([7.0], 0) == "7"
+
+
+def test_context_lengths_compare_rows_of_one_seed_at_equal_compute():
+    """k1 gains up to 8 words alone; beside k6, whose loss is 1 there, nothing."""
+    losses = {"k1": [[3.0], [2.0], *6 * [[2.0]]], "k6": 8 * [[1.0]]}
+    runs = [
+        {"row": row, "seed": seed, "steps": steps, "contexts": losses[row]}
+        for row, seed, steps in (("k1", 0, 270), ("k1", 1, 270), ("k6", 1, 400), ("k1", 1, 70))
+    ]
+    found = any_order.with_context_lengths(runs)
+    assert [run.get("context") for run in found] == [8, 4, 4, None]
+    assert [run.get("hard_context") for run in found] == [8, 4, 4, None]
+    assert not any("contexts" in run for run in found)
+
+
 @pytest.mark.parametrize(("page", "name", "tables"), STORED)
 def test_tables_and_verdicts_are_those_of_the_stored_runs(page, name, tables):
     text = (ROOT / f"docs/{page}.md").read_text(encoding="utf-8")
