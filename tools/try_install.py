@@ -31,12 +31,16 @@ from tools import docstring_corpus, package
 
 PYTHONS = ("python3.11", "python3.12", "python3.13")
 RESOLUTIONS = ("highest", "lowest-direct")
-EXTRAS = ("beam", "dask", "parquet")
+EXTRAS = ("beam", "dask", "keras2", "parquet")
 _UV = [sys.executable, "-m", "uv", "--quiet"]
 _NOT_REACHED = "error sending request"  # Part of the error message of uv.
 _OFFLINE = "SKIPPED, as no package index can be reached"
 # TensorBoard is imported because it depends on pkg_resources of older setuptools.
-_CHECKS = "import tensorboard.default, numpy; print('NumPy', numpy.__version__)"
+_CHECKS = """
+import importlib.util, numpy, tensorboard.default
+assert importlib.util.find_spec("tf_keras") is None
+print("NumPy", numpy.__version__)
+"""
 _TEXT_TO_PARQUET = """
 import pyarrow, pyarrow.parquet
 documents = open("text.txt").read().strip().split("\\n\\n")
@@ -73,6 +77,12 @@ _JOBS: tuple[tuple[str, Callable[[dict], bool]], ...] = (
         "predict --model=task --input=train.tsv --output=predictions.jsonl",
         lambda found: found["rows"] == 40,
     ),
+)
+
+# With tf_keras, on what `_JOBS` wrote: the words behind `xlnet`.
+_JOBS_OF_KERAS_2 = (
+    "pretrain --config=tiny.yaml --data=data --output=model_of_2",
+    "predict --model=task --input=train.tsv --output=predictions_of_2.jsonl",
 )
 
 
@@ -203,14 +213,14 @@ def run_jobs(programs: pathlib.Path, directory: pathlib.Path) -> None:
 
 
 def run_jobs_with_extras(programs: pathlib.Path, directory: pathlib.Path) -> None:
-    """Writes the records of `run_jobs` again, with Beam and from a Parquet file.
+    """Writes the records again, with Beam and from Parquet, and predicts with tf_keras.
 
     Args:
       programs: directory of the executables of the environment.
       directory: directory that `run_jobs` wrote to.
 
     Raises:
-      InstallError: a command failed, or the records differ.
+      InstallError: a command failed, or records or predictions differ.
     """
     prepare = [programs / "xlnet", "prepare", "--vocab=vocab", "--config=tiny.yaml"]
     _run([*prepare, "--input=text.txt", "--output=beam", "--runner=DirectRunner"], directory)
@@ -222,6 +232,12 @@ def run_jobs_with_extras(programs: pathlib.Path, directory: pathlib.Path) -> Non
         if not expected or found != expected:
             raise InstallError(f"the records in {output} differ from those in data")
     _run([programs / "python", "-c", "import apache_beam.runners.dask.dask_runner"], directory)
+    for words in _JOBS_OF_KERAS_2:
+        _run([programs / "xlnet", *words.split()], directory, TF_USE_LEGACY_KERAS="1")
+    files = (directory / f"predictions{name}.jsonl" for name in ("", "_of_2"))
+    pairs = zip(*([*map(json.loads, file.open())] for file in files), strict=True)
+    if not all(_are_close(*(row["probabilities"] for row in pair)) for pair in pairs):
+        raise InstallError("the predictions of tf_keras differ from those of Keras 3")
 
 
 def write_data(directory: pathlib.Path) -> None:
@@ -245,9 +261,14 @@ def _runs(python: str) -> bool:
     return path is not None and subprocess.run([path, "-V"], capture_output=True).returncode == 0
 
 
-def _run(command: list, directory: str | pathlib.Path) -> str:
+def _are_close(one: dict[str, float], other: dict[str, float]) -> bool:
+    return one.keys() == other.keys() and all(abs(one[x] - other[x]) < 1e-5 for x in one)
+
+
+def _run(command: list, directory: str | pathlib.Path, **variables: str) -> str:
     """Runs a command outside the checkout; returns its standard output."""
-    environment = {name: text for name, text in os.environ.items() if name != "PYTHONPATH"}
+    ours = ("PYTHONPATH", "TF_USE_LEGACY_KERAS")
+    environment = {name: text for name, text in os.environ.items() if name not in ours} | variables
     words = list(map(str, command))
     done = subprocess.run(words, cwd=directory, env=environment, capture_output=True, text=True)
     if done.returncode:

@@ -37,8 +37,9 @@ def build(kind: str, shape: dict, recompute: str = "none", **training: Any) -> W
     if kind in ("pretrain", "finetune"):
         model, batch = (pretrainer if kind == "pretrain" else finetuner)(sizes, config)
         model.make_train_function()  # As `fit` runs it.
+        step: Any = model.train_function
         batches = iter(tf.data.Dataset.from_tensors(batch).repeat())
-        return Work(lambda: float(model.train_function(batches)["loss"]), _count(model))
+        return Work(lambda: float(step(batches)["loss"]), _count(model))
     encoder = XLNetEncoder(config)
     encoder.build()
 

@@ -26,7 +26,7 @@ IS_KERAS_3 = _LEGACY not in ("1", "true", "True") and bool(_LEGACY or "tf_keras"
 if not IS_KERAS_3 and importlib.util.find_spec("tf_keras") is None:
     raise ConfigError(
         "TF_USE_LEGACY_KERAS: expected it not to be set, or tf-keras to be installed "
-        f"({how_to_install('garden')}), got {_LEGACY}"
+        f"({how_to_install('keras2')}), got {_LEGACY}"
     )
 if TYPE_CHECKING or not IS_KERAS_3:
     import tf_keras as keras
