@@ -52,7 +52,7 @@ _SPAN = 8  # Tokens in the middle of a text that are filled in.
 _PASSES = (1, 2, 4, 8)
 _NUM_ORDERS = 4
 _CONTEXTS = range(4, 33, 4)  # Words before a word, for the effective context length.
-_PERMUTED = ("k1", "k2", "k6")  # Rows with as many targets, too; K = 7 has nearly those of K = 6.
+_PERMUTED = ("k1", "k2")  # Rows with as many targets as K = 6, too; K = 7 nearly has them.
 
 
 class Row(NamedTuple):
@@ -89,7 +89,7 @@ _EQUAL_COMPUTE = {name: _even(_STEPS / row.cost) for name, row in ROWS.items()}
 _READINGS = {
     "left_to_right": "left to right, bits per byte",
     "random": "random orders, bits per byte",
-    "span": "span given both sides, nats per token",
+    "span": "span, nats per token",
     "pseudo": "single tokens, nats",
 }
 _MORE = {
