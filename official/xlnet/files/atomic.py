@@ -44,11 +44,10 @@ def atomic_write(path: str, temporary_dir: str | None = None) -> Iterator[IO[byt
       ...     file.write(b"{}")
     """
     if file_system.is_remote(path):
-        with tempfile.TemporaryDirectory(prefix="xlnet-") as directory:
-            local = os.path.join(directory, "file")
-            with open(local, "wb") as file:
-                yield file
-            file_system.upload(local, path)
+        with tempfile.NamedTemporaryFile(prefix="xlnet-") as temporary_file:
+            yield temporary_file
+            temporary_file.flush()
+            file_system.upload(temporary_file.name, path)
         return
     if is_stream(path):
         with open(path, "wb") as file:
@@ -60,7 +59,7 @@ def atomic_write(path: str, temporary_dir: str | None = None) -> Iterator[IO[byt
             yield file
         with contextlib.suppress(FileNotFoundError):  # A new file.
             shutil.copymode(target, temporary)
-        move(temporary, target)
+        _move(temporary, target)
 
 
 def write_bytes(path: str, content: bytes, temporary_dir: str | None = None) -> None:
@@ -97,12 +96,11 @@ def new_folder(path: str) -> Iterator[str]:
             is_same = content == {*os.listdir(temporary)} and _has_files(path, temporary)
             expected = "a new or an empty folder, or one with the same content"
             require_data(is_same, f"{path!r}", expected, "one with other files in it")
-            return
-        if not is_there:
+        elif is_there:
+            for entry in sorted(os.scandir(temporary), key=lambda entry: entry.stat().st_mtime_ns):
+                os.rename(entry.path, os.path.join(path, entry.name))
+        else:
             os.rename(temporary, path)
-            return
-        for entry in sorted(os.scandir(temporary), key=lambda entry: entry.stat().st_mtime_ns):
-            os.rename(entry.path, os.path.join(path, entry.name))
 
 
 def _has_files(path: str, folder: str) -> bool:
@@ -138,7 +136,7 @@ def _create_locked(path: str, is_folder: bool) -> int:
         os.close(descriptor)
 
 
-def move(temporary: str, path: str) -> None:
+def _move(temporary: str, path: str) -> None:
     """Renames a file; a mounted file, which cannot be replaced, is overwritten."""
     try:
         os.replace(temporary, path)
@@ -153,10 +151,8 @@ def lock(descriptor: int) -> bool:
     """Locks an open file until it is closed; False if somebody else holds its lock."""
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        return False
-    except OSError:  # Of a file system without locks, where nothing is removed either.
-        pass
+    except OSError as error:  # Others: of a file system without locks, where nothing is removed.
+        return not isinstance(error, BlockingIOError)
     return True
 
 

@@ -11,6 +11,7 @@ inputs only.
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import os
 import sys
@@ -79,16 +80,14 @@ def sha256_of(path: str, start: int = 0, stop: int | None = None) -> str | None:
       stop: end of the bytes (exclusive); the end of the file by default.
     """
     digest = hashlib.sha256()
-    try:
-        with file_system.open(path, "rb") as file:
-            file.seek(start)
-            while data := file.read(
-                min(_CHUNK_BYTES, (sys.maxsize if stop is None else stop) - file.tell())
-            ):
-                digest.update(data)
-    except FileNotFoundError:
-        return None
-    return digest.hexdigest()
+    with contextlib.suppress(FileNotFoundError), file_system.open(path, "rb") as file:
+        file.seek(start)
+        while data := file.read(
+            min(_CHUNK_BYTES, (sys.maxsize if stop is None else stop) - file.tell())
+        ):
+            digest.update(data)
+        return digest.hexdigest()
+    return None
 
 
 def check_inputs(
@@ -117,11 +116,10 @@ def check_inputs(
     require_data(is_run, directory, "a run to go on with", f"a model without {INPUTS_FILE}")
     saved = read_json(path, dict[str, str])
     for name, value in inputs.items():
-        if str(value).startswith(_ALL_BYTES) and ":" not in saved.get(name, ":"):
-            continue  # The record is older than this form of checksum.
+        is_older = str(value).startswith(_ALL_BYTES) and ":" not in saved.get(name, ":")
         found = "other ones" if name in saved else f"a run that had no {name}"
         require_config(
-            value in (None, saved.get(name)),
+            is_older or value in (None, saved.get(name)),
             directory,
             f"the {name} that its run was made from",
             f"{found}; choose another output directory, or remove this one to train anew",

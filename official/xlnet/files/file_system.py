@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import builtins
 import contextlib
-import contextvars
 import errno
 import functools
 import glob as local_glob
@@ -21,10 +20,11 @@ import os
 import re
 import shutil
 import stat
+import threading
 from collections.abc import Callable, Iterator
 from typing import IO, TYPE_CHECKING, Any
 
-from official.xlnet.errors import ConfigError, DataError, how_to_install, require_data
+from official.xlnet.errors import ConfigError, how_to_install, require_data
 
 if TYPE_CHECKING:
     import fsspec
@@ -33,7 +33,7 @@ PATIENCE_SECONDS = 300.0
 _LONGEST_PAUSE_SECONDS = 15.0
 _BLOCK_BYTES = 8 << 20  # Of a remote file, per request.
 
-_retries = contextvars.ContextVar("retries", default=True)
+_patience = threading.local()
 
 _URL = re.compile(r"([a-zA-Z][a-zA-Z0-9+.-]*)://")
 # Extras of this project that install the library of a scheme; others have their own library.
@@ -84,7 +84,11 @@ def open(path: str, mode: str = "r", buffering: int = -1, **options: Any) -> IO[
       DataError: it is a pipe, a device or a socket, which may never end.
     """
     if not is_remote(path):
-        return builtins.open(path, mode, buffering, opener=_open_regular, **options)
+        kind = os.stat(path).st_mode  # Of a directory, Python says what it is.
+        is_regular = stat.S_ISREG(kind) or stat.S_ISDIR(kind)
+        got = f"{'a pipe' if stat.S_ISFIFO(kind) else 'a device or a socket'}; copy its content"
+        require_data(is_regular, path, "a regular file", f"{got} to a file")
+        return builtins.open(path, mode, buffering, **options)
     raw = _open_remote(path)
     if buffering == 0:
         return raw
@@ -96,17 +100,6 @@ def read_bytes(path: str) -> bytes:
     """The content of a regular file, of any file system."""
     with open(path, "rb") as file:
         return file.read()
-
-
-def _open_regular(path: str, flags: int) -> int:
-    """A descriptor of a regular file, or of a directory, which Python refuses."""
-    descriptor = os.open(path, flags | os.O_NONBLOCK, 0o666)  # A pipe does not wait for its writer.
-    mode = os.fstat(descriptor).st_mode
-    if stat.S_ISREG(mode) or stat.S_ISDIR(mode):
-        return descriptor
-    os.close(descriptor)
-    kind = "a pipe" if stat.S_ISFIFO(mode) else "a device or a socket"
-    raise DataError(f"{path}: expected a regular file, got {kind}; copy its content to a file")
 
 
 def exists(path: str) -> bool:
@@ -157,13 +150,9 @@ def names(directory: str) -> list[str]:
 
 def tree(directory: str) -> dict[str, int]:
     """{path relative to the directory: size in bytes} of all files below a remote directory."""
-
-    def find(system: fsspec.AbstractFileSystem, root: str) -> dict[str, int]:
-        found = system.find(root, detail=True)
-        start = len(root.rstrip("/")) + 1
-        return {name[start:]: info["size"] for name, info in found.items() if name[start:]}
-
-    return _call(directory, find)
+    found = _call(directory, lambda system, name: system.find(name, detail=True))
+    start = len(_system(directory)._strip_protocol(directory).rstrip("/")) + 1
+    return {name[start:]: info["size"] for name, info in found.items() if name[start:]}
 
 
 def glob(pattern: str) -> list[str]:
@@ -183,17 +172,19 @@ def _local_glob(pattern: str) -> list[str]:
         return local_glob.glob(pattern)
     found: dict[str, None] = {}
     for base in local_glob.glob(before) if before else [""]:
-        seen = set()
-        for folder, names, _ in os.walk(base or ".", followlinks=True):
-            facts = os.stat(folder)
-            if (facts.st_dev, facts.st_ino) in seen:
-                names.clear()
-                continue
-            seen.add((facts.st_dev, facts.st_ino))
-            names[:] = sorted(name for name in names if not name.startswith("."))
-            inside = folder if base else os.path.relpath(folder).removeprefix(".")
-            found |= dict.fromkeys(_local_glob(os.path.join(local_glob.escape(inside), after)))
+        for folder in _folders(base, set()):
+            found |= dict.fromkeys(_local_glob(os.path.join(local_glob.escape(folder), after)))
     return list(found)
+
+
+def _folders(folder: str, seen: set[tuple[int, int]]) -> Iterator[str]:
+    """A directory and those below it, in order, but hidden ones and those that were seen."""
+    facts = os.stat(folder or os.curdir)
+    if (facts.st_dev, facts.st_ino) not in seen:
+        seen.add((facts.st_dev, facts.st_ino))
+        yield folder
+        for name in sorted(local_glob.glob("*/", root_dir=folder or None)):
+            yield from _folders(os.path.join(folder, name), seen)
 
 
 def make_dirs(directory: str) -> None:
@@ -230,8 +221,6 @@ def upload(local: str, url: str) -> None:
         try:
             system.put_file(local, name)
         except FileNotFoundError:  # The directory, where file systems have them.
-            if not os.path.exists(local):
-                raise
             _find_bucket(system, name)
             system.makedirs(os.path.dirname(name), exist_ok=True)
             system.put_file(local, name)
@@ -287,8 +276,8 @@ def _open_remote(url: str) -> Any:
         def _fetch_range(self, start: int, end: int) -> bytes:
             end = min(end, self.size)
             data = _call(url, lambda system, name: system.cat_file(name, start=start, end=end))
-            if len(data) != end - start:
-                raise OSError(f"{url}: expected bytes {start} to {end}, got {len(data)} bytes")
+            is_whole = len(data) == end - start
+            require_data(is_whole, url, f"bytes {start} to {end}", f"{len(data)} bytes")
             is_same = end < self.size or not opened or version(url) == opened
             require_data(is_same, url, "one version of the file", "another, written meanwhile")
             return data
@@ -301,13 +290,11 @@ def _open_remote(url: str) -> Any:
 
 
 def _sends_parts(system: fsspec.AbstractFileSystem, url: str) -> bool:
-    try:
-        with system.open(url, cache_type="none") as file:
-            file.seek(1)
-            file.read(1)
-    except ValueError:  # What fsspec raises where the server sends the file as a whole.
-        return False
-    return True
+    # fsspec raises ValueError where the server sends the file as a whole.
+    with contextlib.suppress(ValueError), system.open(url, cache_type="none") as file:
+        file.seek(1)
+        return bool(file.read(1))
+    return False
 
 
 @functools.cache
@@ -318,14 +305,9 @@ def _web_cache() -> fsspec.AbstractFileSystem:
     return fsspec.filesystem("simplecache", target_protocol="http")
 
 
-@contextlib.contextmanager
-def without_retries() -> Iterator[None]:
-    """Context manager within which a call to a remote file system fails at its first fault."""
-    token = _retries.set(False)
-    try:
-        yield
-    finally:
-        _retries.reset(token)
+def fail_at_once() -> None:
+    """From now on, this thread's calls to remote file systems fail at their first fault."""
+    _patience.seconds = 0.0
 
 
 def _kind(path: str) -> str | None:
@@ -343,10 +325,6 @@ def _call(path: str, function: Callable[[Any, str], Any]) -> Any:
     """Returns `function(file system, path as it takes it)`, repeated while it fails."""
     import tenacity
 
-    def is_fault(error: BaseException) -> bool:
-        is_answer = isinstance(error, _ANSWERS) or _is_refusal(error)
-        return isinstance(error, Exception) and not is_answer
-
     def attempt() -> Any:
         system = _system(path)
         system.invalidate_cache()
@@ -354,39 +332,42 @@ def _call(path: str, function: Callable[[Any, str], Any]) -> Any:
         try:
             return function(system, name)
         except OSError as error:
-            if error.errno == errno.EINVAL and not _is_refusal(error):
+            if error.errno == errno.EINVAL and _code(error) == errno.EIO:
                 # S3 does not say why in its answer to a HEAD; to a listing it does.
                 with contextlib.suppress(FileNotFoundError):
                     system.find(f"{name}/-")
             raise
 
     retrying = tenacity.Retrying(
-        retry=tenacity.retry_if_exception(is_fault),
+        retry=tenacity.retry_if_exception(lambda error: _code(error) == errno.EIO),
         wait=tenacity.wait_random_exponential(0.5, _LONGEST_PAUSE_SECONDS),
-        stop=tenacity.stop_after_delay(PATIENCE_SECONDS if _retries.get() else 0),
+        stop=tenacity.stop_after_delay(getattr(_patience, "seconds", PATIENCE_SECONDS)),
         reraise=True,
     )
     try:
         return retrying(attempt)
-    except (FileNotFoundError, PermissionError) as error:  # With the path, and what was said.
-        code = errno.ENOENT if isinstance(error, FileNotFoundError) else errno.EACCES
-        said = error.strerror or str(error)
+    except Exception as error:
+        code, said = _code(error), getattr(error, "strerror", None) or str(error)
+        if not code:
+            raise
         if code == errno.ENOENT:
             said = "no such bucket" if _NO_BUCKET.search(said) else os.strerror(code)
+        if code == errno.EIO:
+            times = retrying.statistics.get("attempt_number", 1)
+            said = f"could not be reached in {times} attempts: {type(error).__name__}: {error}"
         raise OSError(code, said, path) from error
-    except _ANSWERS:
-        raise
-    except Exception as error:
-        if _is_refusal(error):
-            said = getattr(error, "strerror", None) or f"{type(error).__name__}: {error}"
-            raise OSError(errno.EACCES, said, path) from error
-        times = retrying.statistics.get("attempt_number", 1)
-        said = f"could not be reached in {times} attempts: {type(error).__name__}: {error}"
-        raise OSError(errno.EIO, said, path) from error
 
 
-def _is_refusal(error: BaseException) -> bool:
-    return bool(_REFUSALS.search(f"{type(error).__name__} {error} {error.__cause__}"))
+def _code(error: BaseException) -> int:
+    """Error number: ENOENT, EACCES, EIO for a fault that may pass, 0 for what is raised as is."""
+    if isinstance(error, FileNotFoundError):
+        return errno.ENOENT
+    if isinstance(error, PermissionError):
+        return errno.EACCES
+    if isinstance(error, _ANSWERS) or not isinstance(error, Exception):
+        return 0
+    is_refusal = _REFUSALS.search(f"{type(error).__name__} {error} {error.__cause__}")
+    return errno.EACCES if is_refusal else errno.EIO
 
 
 def _system(path: str) -> fsspec.AbstractFileSystem:

@@ -39,7 +39,7 @@ def parse_json(text: str, where: str) -> Any:
     """
     try:
         tree = json.loads(text)
-        return _changed(tree, mended) if _SURROGATE_ESCAPE.search(text) else tree
+        return changed(tree, mended) if _SURROGATE_ESCAPE.search(text) else tree
     except (ValueError, RecursionError) as error:
         raise DataError(f"{where} is not valid JSON: {error}") from None
 
@@ -83,7 +83,7 @@ def json_text(tree: Any, indent: int | None = None) -> str:
     try:
         text = json.dumps(tree, ensure_ascii=False, allow_nan=False, indent=indent)
     except ValueError:
-        text = json.dumps(_changed(tree, _finite), ensure_ascii=False, indent=indent)
+        text = json.dumps(changed(tree, _finite), ensure_ascii=False, indent=indent)
     return text.encode("utf-8", "backslashreplace").decode()
 
 
@@ -101,12 +101,12 @@ def json_line(tree: Any) -> str:
     return text if encoding == "utf8" else json.dumps(json.loads(text))
 
 
-def _changed(tree: Any, change: Callable[[Any], Any]) -> Any:
+def changed(tree: Any, change: Callable[[Any], Any]) -> Any:
     """The tree with another value for each key, text and number."""
     if isinstance(tree, dict):
-        return {change(key): _changed(value, change) for key, value in tree.items()}
+        return {change(key): changed(value, change) for key, value in tree.items()}
     if isinstance(tree, list | tuple):
-        return [_changed(value, change) for value in tree]
+        return [changed(value, change) for value in tree]
     return change(tree)
 
 

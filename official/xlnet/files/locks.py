@@ -125,20 +125,17 @@ def _lease(path: str) -> Iterator[None]:
 @contextlib.contextmanager
 def _unwound_by_sigterm() -> Iterator[None]:
     """SIGTERM leaves the block by `SystemExit`, unless the program handles it, with status 143."""
-    is_main = threading.current_thread() is threading.main_thread()
-    if not is_main or signal.getsignal(signal.SIGTERM) is not signal.SIG_DFL:
-        yield
-        return
 
     def end(number: int, frame: object) -> None:
         signal.signal(number, signal.SIG_IGN)  # Some launchers send it twice.
         sys.exit(128 + number)
 
-    signal.signal(signal.SIGTERM, end)
-    try:
+    is_main = threading.current_thread() is threading.main_thread()
+    with contextlib.ExitStack() as at_end:
+        if is_main and signal.getsignal(signal.SIGTERM) is signal.SIG_DFL:
+            signal.signal(signal.SIGTERM, end)
+            at_end.callback(signal.signal, signal.SIGTERM, signal.SIG_DFL)
         yield
-    finally:
-        signal.signal(signal.SIGTERM, signal.SIG_DFL)
 
 
 def _wait_until_free(path: str) -> bool:
@@ -147,26 +144,23 @@ def _wait_until_free(path: str) -> bool:
     Raises:
       DataError: its holder has renewed it.
     """
-    lease = _read(path)
-    if not lease:
-        return False
-    logging.warning(
-        "%s: %s was writing there; waiting for up to %d s to see whether it still is",
-        os.path.dirname(path),
-        _holder(lease),
-        EXPIRY_SECONDS,
-    )
-    expiry = time.monotonic() + EXPIRY_SECONDS
-    while time.monotonic() < expiry:
-        time.sleep(RENEWAL_SECONDS / 10)
-        now = _read(path)
-        if not now:
-            return True
+    lease, expiry = _read(path), time.monotonic() + EXPIRY_SECONDS
+    if lease:
+        logging.warning(
+            "%s: %s was writing there; waiting for up to %d s to see whether it still is",
+            os.path.dirname(path),
+            _holder(lease),
+            EXPIRY_SECONDS,
+        )
+    while now := _read(path):
         if now != lease:
             raise _held(path, now)
-    with contextlib.suppress(FileNotFoundError):
-        file_system.remove(path)
-    return True
+        if time.monotonic() > expiry:
+            with contextlib.suppress(FileNotFoundError):
+                file_system.remove(path)
+            break
+        time.sleep(RENEWAL_SECONDS / 10)
+    return bool(lease)
 
 
 def _renew(path: str, lease: str, is_over: threading.Event) -> None:
@@ -175,18 +169,18 @@ def _renew(path: str, lease: str, is_over: threading.Event) -> None:
     Then the next save fails, see `require_in_place`. A lease that is not seen, as on network file
     systems for a moment, is written anew if there is no other one.
     """
+    file_system.fail_at_once()  # Or a late write would replace the lease of another process.
     while not is_over.wait(RENEWAL_SECONDS):
         now = time.monotonic()
         try:
-            with file_system.without_retries():  # Or a late one would replace another's lease.
-                if not (found := _read(path)):
-                    file_system.create(path, lease.encode())
-                elif found.startswith(lease):
-                    write_bytes(path, f"{lease}{now}\n".encode())
-                else:
-                    _taken_over[path] = found
-                    logging.error("%s; nothing more is saved here", _held(path, found))
-                    return
+            if not (found := _read(path)):
+                file_system.create(path, lease.encode())
+            elif found.startswith(lease):
+                write_bytes(path, f"{lease}{now}\n".encode())
+            else:
+                _taken_over[path] = found
+                logging.error("%s; nothing more is saved here", _held(path, found))
+                return
             _leases[path] = lease, now
         except OSError as error:
             logging.warning("%s: %s; trying again", path, error)

@@ -24,6 +24,7 @@ from official.xlnet.files.locks import require_in_place
 
 PASS_SECONDS = 10.0  # Between two passes; a kill loses what was written since the last one.
 
+_WARNING_SECONDS = 600.0  # Between two reports of uploads that fail.
 _TRANSFERS = 8  # Downloads at the same time.
 # Locks and unfinished files of the writers of this package and of TensorFlow.
 _UNFINISHED = re.compile(r"(^|/)\.lock(\.|$)|\.tmp$|_temp/|(^|/)\.incomplete-")
@@ -112,8 +113,7 @@ class Mirror:
                     raise  # No such bucket.
                 return False  # Removed since; later files may depend on it.
             self._uploaded[name] = files[name]
-        removed = [name for name in self._uploaded if name not in files]
-        for name in sorted(removed, key=_rank, reverse=True):
+        for name in sorted(self._uploaded.keys() - files.keys(), key=_rank, reverse=True):
             with contextlib.suppress(FileNotFoundError):  # By an attempt that seemed to fail.
                 file_system.remove(f"{self._url}/{name}")
             del self._uploaded[name]
@@ -121,15 +121,17 @@ class Mirror:
 
     def _follow(self) -> None:
         """Uploads every now and then; a fault is reported and tried again, the command goes on."""
-        failed = False
         while not self._stop.wait(PASS_SECONDS):
             try:
                 self.upload()
-                failed = False
             except Exception as error:
-                if not failed:
-                    logging.warning("%s: %s; the command goes on, trying again", self._url, error)
-                failed = True
+                logging.log_every_n_seconds(
+                    logging.WARNING,
+                    "%s: %s; the command goes on, trying again",
+                    _WARNING_SECONDS,
+                    self._url,
+                    error,
+                )
 
     def _local_files(self) -> dict[str, tuple[int, int]]:
         found = {}

@@ -46,7 +46,6 @@ def public(**former: str) -> Callable[[Callable[_P, _T]], Callable[_P, _T]]:
 
     def decorate(function: Callable[_P, _T]) -> Callable[_P, _T]:
         signature = inspect.signature(function)
-        kinds_of = functools.cache(lambda: _kinds(function, signature))
 
         @functools.wraps(function)
         def call(*args: _P.args, **kwargs: _P.kwargs) -> _T:
@@ -57,7 +56,7 @@ def public(**former: str) -> Callable[[Callable[_P, _T]], Callable[_P, _T]]:
                 bound = signature.bind(*args, **kwargs)
             except TypeError:
                 return function(*args, **kwargs)  # Python's own error names the function.
-            kinds = kinds_of()
+            kinds = _kinds(function)
             from official.xlnet.files.staging import local_paths  # Not before the first call.
 
             uses = {}
@@ -102,11 +101,12 @@ def _argument(flag: re.Match[str]) -> str:
     return f'{flag[1]}=["{flag[2][1:]}"]' if flag[2] else flag[1]
 
 
-def _kinds(function: Callable, signature: inspect.Signature) -> dict[str, Any]:
-    kinds = {}
-    for name, parameter in signature.parameters.items():
-        has_default = parameter.default not in (None, parameter.empty)
-        kinds[name] = type(parameter.default) if has_default else Any
+@functools.cache
+def _kinds(function: Callable) -> dict[str, Any]:
+    kinds = {
+        name: Any if parameter.default in (None, parameter.empty) else type(parameter.default)
+        for name, parameter in inspect.signature(function).parameters.items()
+    }
     return kinds | typing.get_type_hints(function, include_extras=True)
 
 

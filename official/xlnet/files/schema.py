@@ -24,6 +24,15 @@ _FLOAT32_MAX = 3.4e38
 _NUMBERS: dict[Any, Any] = {int: numbers.Integral, float: numbers.Real}
 _LISTS = (collections.abc.Sequence, collections.abc.Iterable, list, tuple)
 _MAPPINGS = (collections.abc.Mapping, dict)
+_WORDS: dict[Any, str] = {
+    str: "a string",
+    int: "an integer",
+    float: "a number",
+    bool: "true or false",
+    types.NoneType: "None",
+    collections.abc.Mapping: "a dictionary",
+    dict: "an object",
+}
 
 
 @dataclasses.dataclass(frozen=True)
@@ -139,22 +148,19 @@ def _fits(value: Any, kind: Any, takes_nan: bool) -> bool:
         return True
     if origin in _LISTS:
         is_table = hasattr(value, "columns") or hasattr(value, "column_names")
-        has_items = isinstance(value, collections.abc.Iterable)
-        has_items &= not isinstance(value, str | bytes | os.PathLike)
+        is_one = isinstance(value, str | bytes | os.PathLike)
+        has_items = isinstance(value, collections.abc.Iterable) and not is_one
         if parts == (Any,):
             return is_table or has_items  # Of any form; who reads it says which it takes.
         unordered = isinstance(value, collections.abc.Mapping | collections.abc.Set)
         return has_items and not is_table and not unordered
-    if origin in _MAPPINGS:
-        return isinstance(value, dict)
     if origin in _NUMBERS:
         is_number = isinstance(value, _NUMBERS[origin]) and type(value) is not bool
         return is_number and (takes_nan or value == value)
-    if dataclasses.is_dataclass(origin) and isinstance(value, dict):
-        return True
     if any(getattr(rule, "takes_paths", False) for rule in rules):
         return isinstance(value, str | os.PathLike)
-    return isinstance(value, origin)
+    is_object = dataclasses.is_dataclass(origin) and isinstance(value, dict)
+    return is_object or isinstance(value, origin)
 
 
 def _conformed(value: Any, kind: Any, where: str, error: type[Exception]) -> Any:
@@ -198,9 +204,7 @@ def _words(kind: Any) -> str:
     if origin in _LISTS:
         item = _words(parts[0]).partition(" ")[2] if parts and parts[0] is not Any else ""
         return f"a list of {item}s" if item else "a list"
-    named = {str: "a string", int: "an integer", float: "a number", bool: "true or false"}
-    named |= {types.NoneType: "None", collections.abc.Mapping: "a dictionary", dict: "an object"}
-    return named.get(origin) or origin.__name__
+    return _WORDS.get(origin) or origin.__name__
 
 
 def plain(value: Any) -> Any:

@@ -11,6 +11,7 @@ turned back into URLs.
 from __future__ import annotations
 
 import contextlib
+import dataclasses
 import os
 import re
 import shutil
@@ -21,6 +22,7 @@ from typing import Any
 from official.xlnet.errors import require_config
 from official.xlnet.files import file_system
 from official.xlnet.files.arguments import require_apart, weighted
+from official.xlnet.files.json_files import changed
 from official.xlnet.files.locks import only_writer
 from official.xlnet.files.mirror import (
     Mirror,
@@ -54,17 +56,17 @@ def local_paths(arguments: dict[str, Any], uses: Mapping[str, str]) -> Iterator[
     Yields:
       A function that puts URLs in place of local paths in the result of the call.
     """
-    names = {use: [name for name in uses if uses[name] == use] for use in set(uses.values())}
-    read, written = names.get("read", []), names.get("write", [])
-    directories, resumed = names.get("write_directory", []), names.get("resume", [])
-    inputs = [arguments[name] for name in read]
-    for name in (*written, *directories):
-        require_apart(name, arguments[name], inputs)
-    staged = {name: arguments[name] for name in (*read, *written, *directories, *resumed)}
+
+    def used(*kinds: str) -> dict[str, Any]:
+        return {name: arguments[name] for name, use in uses.items() if use in kinds}
+
+    inputs, staged = [*used("read").values()], used("read", "write", "write_directory", "resume")
+    for name, output in used("write", "write_directory").items():
+        require_apart(name, output, inputs)
     if not _urls([*staged.values()]):
         yield lambda result: result
         return
-    runs = _urls([arguments[name] for name in resumed])
+    runs = _urls([*used("resume").values()])
     require_config(
         not (runs and arguments.get("strategy") == "multi_worker"),
         "strategy=multi_worker",
@@ -72,13 +74,13 @@ def local_paths(arguments: dict[str, Any], uses: Mapping[str, str]) -> Iterator[
         f"{', '.join(runs)}; their inputs may be in a bucket",
     )
     with _stage() as stage, contextlib.ExitStack() as stack:
-        for name in (*directories, *resumed):
-            for url in _urls(arguments[name]):
+        for use in ("write_directory", "resume"):
+            for url in _urls([*used(use).values()]):
                 stack.enter_context(only_writer(url))
-                stack.enter_context(Mirror(url, stage.path_of(url), name in resumed))
+                stack.enter_context(Mirror(url, stage.path_of(url), use == "resume"))
         for url in _urls(inputs):
             stage.fetch(url)
-        outputs = _urls([arguments[name] for name in written])
+        outputs = _urls([*used("write").values()])
         for url in outputs:
             file_system.require_bucket(url)  # Before the work.
             os.makedirs(os.path.dirname(stage.path_of(url)), exist_ok=True)
@@ -120,11 +122,6 @@ def local_copy(path: str) -> Iterator[str]:
         yield stage.path_of(path)
 
 
-def is_plain(path: str) -> bool:
-    """Whether a path, as a pattern, matches itself alone."""
-    return not _PATTERN_CHARACTERS.search(path)
-
-
 @contextlib.contextmanager
 def plain_folder(folder: str) -> Iterator[str]:
     """Yields a path to the same folder that TensorFlow does not take for a pattern.
@@ -140,7 +137,7 @@ def plain_folder(folder: str) -> Iterator[str]:
       >>> with plain_folder("models/a[1]") as folder:
       ...     tf.train.load_checkpoint(os.path.join(folder, "ckpt-7"))
     """
-    if is_plain(os.path.abspath(folder)):
+    if not _PATTERN_CHARACTERS.search(os.path.abspath(folder)):
         yield folder
         return
     with tempfile.TemporaryDirectory() as directory:
@@ -149,15 +146,15 @@ def plain_folder(folder: str) -> Iterator[str]:
         yield link
 
 
+@dataclasses.dataclass
 class _Stage:
     """The local side of URLs.
 
-    Args:
+    Attributes:
       root: an empty directory.
     """
 
-    def __init__(self, root: str):
-        self.root = root
+    root: str
 
     def path_of(self, url: str) -> str:
         """The local path of a URL."""
@@ -166,12 +163,12 @@ class _Stage:
 
     def local(self, value: Any) -> Any:
         """The value of an argument with local paths in place of URLs."""
-        if isinstance(value, list):
-            return [self.local(item) for item in value]
-        if isinstance(value, dict):
-            return {self.local(key): item for key, item in value.items()}
-        is_text = isinstance(value, str)
-        return _URL.sub(lambda match: self.path_of(match[0]), value) if is_text else value
+
+        def replace(item: Any) -> Any:
+            is_text = isinstance(item, str)
+            return _URL.sub(lambda match: self.path_of(match[0]), item) if is_text else item
+
+        return changed(value, replace)
 
     def fetch(self, url: str) -> None:
         """Copies a file or directory, if there is one, to its local path."""

@@ -14,7 +14,6 @@ from official.xlnet.files.compression import open_stream
 
 BYTE_ORDER_MARK = codecs.BOM_UTF8
 _HEAD_BYTES = 1024
-_BLOCK_BYTES = 1 << 20
 _MOST_NULS = 0.2  # Share of NUL bytes above which it is not UTF-8: in UTF-16, every second byte.
 # {first bytes: what has them}
 _OTHER_FORMATS = {
@@ -128,11 +127,9 @@ def first_fault(path: str) -> tuple[int, str]:
     """Returns the line of the first byte of a file that is not UTF-8, and a description of it."""
     number, decoder = 1, codecs.getincrementaldecoder("utf-8")()
     with open_stream(path) as (stream, _):
-        while data := stream.read(_BLOCK_BYTES):
+        for number, line in enumerate(stream, 1):
             try:
-                decoder.decode(data)
+                decoder.decode(line)
             except UnicodeDecodeError as error:
-                number += error.object[: error.start].count(b"\n")
                 return number, f"the byte 0x{error.object[error.start]:02x} ({error.reason})"
-            number += data.count(b"\n")
     return number, "a file that ends within a character"

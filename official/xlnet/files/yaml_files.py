@@ -6,16 +6,16 @@ from typing import Any
 
 import yaml
 
-from official.xlnet.errors import ConfigError
+from official.xlnet.errors import ConfigError, require_config
 from official.xlnet.files import file_system
 from official.xlnet.files.schema import shown
 
 
-def parse_yaml(text: str, where: str) -> Any:
+def parse_yaml(text: str | bytes, where: str) -> Any:
     """Returns the tree that a text in YAML describes.
 
     Args:
-      text: the text.
+      text: the text; bytes are UTF-8.
       where: what the text is, e.g. a path, for error messages.
 
     Raises:
@@ -37,13 +37,9 @@ def read_yaml(path: str) -> Any:
       ConfigError: it is not such YAML in UTF-8, or it is empty, as a full disk may leave it; a file
         of comments alone stands for the defaults.
     """
-    try:
-        text = file_system.read_bytes(path).decode()
-    except UnicodeDecodeError as error:
-        raise ConfigError(f"{path} is not valid YAML: {error}") from None
-    if not text.strip():
-        raise ConfigError(f"{path}: expected settings, got an empty file")
-    return parse_yaml(text, path)
+    content = file_system.read_bytes(path)
+    require_config(bool(content.strip()), path, "settings", "an empty file")
+    return parse_yaml(content, path)
 
 
 class _Loader(yaml.SafeLoader):
@@ -58,11 +54,11 @@ class _Loader(yaml.SafeLoader):
     def construct_mapping(self, node, deep=False):
         seen: set[str] = set()
         for key, _ in node.value:
-            if key.tag != "tag:yaml.org,2002:str":
-                problem = f"expected text as a key, got {shown(key.value)}"
-                raise yaml.MarkedYAMLError(problem=problem, problem_mark=key.start_mark)
-            if key.value in seen:
-                problem = f"expected every key once, got {shown(key.value)} again"
+            is_text = key.tag == "tag:yaml.org,2002:str"
+            if not is_text or key.value in seen:
+                expected = "every key once" if is_text else "text as a key"
+                got = f"{shown(key.value)}{' again' * is_text}"
+                problem = f"expected {expected}, got {got}"
                 raise yaml.MarkedYAMLError(problem=problem, problem_mark=key.start_mark)
             seen.add(key.value)
         return super().construct_mapping(node, deep)

@@ -59,7 +59,7 @@ def test_what_steers_a_terminal_or_is_not_seen_is_escaped():
 def test_compression_is_recognized_by_content(kind, name, encoding, tmp_path):
     path, data = tmp_path / name, COMPRESS[kind](TEXT.encode(encoding))
     if name == "a.txt.GZ" and kind == "none":
-        assert_refused("expected a gzip file", read, path, data)
+        assert_refused("expected a complete gzip file", read, path, data)
         return
     assert read(path, data) == TEXT
     assert read(path, data * 2).startswith(TEXT)
