@@ -118,8 +118,9 @@ def _lease(path: str) -> Iterator[None]:
         renewal.join()
         del _leases[path]
         _taken_over.pop(path, None)
-        if _read(path).startswith(lease):
-            file_system.remove(path)
+        with contextlib.suppress(OSError):  # It expires.
+            if _read(path).startswith(lease):
+                file_system.remove(path)
 
 
 @contextlib.contextmanager

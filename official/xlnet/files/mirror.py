@@ -53,7 +53,7 @@ class Mirror:
         stand for them.
 
     Raises:
-      NotUploadedError: at the end, if the last upload fails and nothing else did.
+      NotUploadedError: at the end, if the last upload fails; the cause of another error.
     """
 
     def __init__(self, url: str, path: str, with_content: bool):
@@ -81,6 +81,7 @@ class Mirror:
             if error is None:
                 raise not_uploaded from failure
             logging.warning("%s", not_uploaded)
+            raise error from not_uploaded
 
     def upload(self, is_last: bool = False) -> None:
         """Makes the remote directory as the local one is now.

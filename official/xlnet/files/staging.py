@@ -209,6 +209,7 @@ def _stage() -> Iterator[_Stage]:
         at_end.callback(shutil.rmtree, stage.root, ignore_errors=True)
         try:
             yield stage
-        except NotUploadedError:
-            at_end.pop_all()
+        except BaseException as error:
+            if isinstance(error, NotUploadedError) or isinstance(error.__cause__, NotUploadedError):
+                at_end.pop_all()
             raise

@@ -15,6 +15,7 @@ import random
 import re
 import subprocess
 import sys
+import tempfile
 import threading
 import time
 
@@ -413,6 +414,23 @@ def test_a_command_goes_on_while_the_bucket_is_lost_and_keeps_its_files(impatien
         write(tmp_path, "third")
         FlakyFileSystem.error = lost
     assert (tmp_path / "third").exists()
+
+
+@pytest.mark.parametrize("error", [None, KeyError, KeyboardInterrupt])
+def test_an_output_that_cannot_be_uploaded_is_kept(impatient, error, tmp_path, monkeypatch):
+    """After any error, also where its lease cannot be given back."""
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    arguments, written = {"output": URL}, [tmp_path / "unknown"]
+    with (
+        pytest.raises(error or NotUploadedError),
+        staging.local_paths(arguments, {"output": "resume"}),
+    ):
+        written[0] = pathlib.Path(arguments["output"], "ckpt-7.index")
+        FlakyFileSystem.error = LOST
+        write(written[0].parent, written[0].name)
+        if error:
+            raise error
+    assert written[0].exists()
 
 
 def test_of_a_model_in_a_bucket_only_what_is_read_is_copied(tmp_path):
