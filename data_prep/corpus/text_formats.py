@@ -44,9 +44,8 @@ def plain_text(source: str, reading: TextReading) -> Iterator[str]:
         _, start = reading.options.document_starts()
         yield from filter(str.strip, start.split(text))
         return
-    for is_text, lines in itertools.groupby(text.split("\n"), lambda line: bool(line.strip())):
-        if is_text:
-            yield "\n".join(lines)
+    parts = re.split(r"\n(?:[^\S\n]*\n)+", f"\n{text}\n")
+    yield from filter(None, (part.strip("\n") for part in parts))
 
 
 @register_format("jsonl", endings=(".jsonl", ".json", ".ndjson"), before=re.compile(rb"\n"))

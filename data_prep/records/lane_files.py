@@ -29,7 +29,7 @@ import numpy as np
 
 from data_prep.records.records import encode_windows, framed
 from data_prep.records.splits import HELDOUT, SPLITS, SplitTokens, TokenStream
-from data_prep.records.token_files import HashedFile, run_once
+from data_prep.records.token_files import HashedFile, run_once, temporary_dir
 from data_prep.records.windows import choose_windows, window_draws
 from data_prep.settings import Settings
 from official.xlnet.data.schema import lane_file
@@ -141,7 +141,7 @@ def write_lane(
     def write() -> dict[str, Any]:
         # The header of gzip has no timestamp, so the output is deterministic.
         compressor = zlib.compressobj(wbits=_GZIP) if settings.compress else None
-        with atomic_write(path, work_dir) as output:
+        with atomic_write(path, temporary_dir(work_dir)) as output:
             file = HashedFile(output)
             for records, number in _chunks(layout, lane, settings, stream):
                 data = framed(records)

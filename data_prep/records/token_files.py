@@ -86,7 +86,7 @@ def run_once(
     Args:
       record: path of the completion record, which is written last.
       outputs: the files that the task writes.
-      work_dir: directory of temporary files.
+      work_dir: directory of intermediate files.
       task: writes the outputs; returns the completion record, with their checksums as `sha256`.
       report: called instead of it if it is complete.
 
@@ -98,8 +98,15 @@ def run_once(
         report()
         return {**completion, "resumed": True}
     completion = task()
-    write_json(record, completion, work_dir)
+    write_json(record, completion, temporary_dir(work_dir))
     return {**completion, "resumed": False}
+
+
+def temporary_dir(work_dir: str) -> str:
+    """Directory of temporary files, which has few others: each file that is made looks there."""
+    path = os.path.join(work_dir, "temporary")
+    file_system.make_dirs(path)
+    return path
 
 
 def token_dtype(vocab_size: int) -> np.dtype:
@@ -149,8 +156,8 @@ def write_token_files(
 
     def write() -> dict[str, Any]:
         with (
-            atomic_write(outputs[0], work_dir) as tokens,
-            atomic_write(outputs[1], work_dir) as documents,
+            atomic_write(outputs[0], temporary_dir(work_dir)) as tokens,
+            atomic_write(outputs[1], temporary_dir(work_dir)) as documents,
         ):
             files = HashedFile(tokens), HashedFile(documents)
             content, counts = checksum_of(shard), Counts()

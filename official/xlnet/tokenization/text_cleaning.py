@@ -13,7 +13,6 @@ from __future__ import annotations
 import functools
 import re
 import unicodedata
-from collections.abc import Iterable
 
 import numpy as np
 
@@ -49,38 +48,6 @@ def clean(
     # The space is the only printable whitespace character.
     if not text.isprintable() or "  " in text or text[:1] == " " or text[-1:] == " ":
         text = " ".join(text.split())
-    return _folded(text, lowercase, keep_accents)
-
-
-def clean_all(
-    texts: Iterable[str],
-    lowercase: bool = False,
-    keep_accents: bool = False,
-    keep_whitespace: bool = False,
-) -> list[str]:
-    r"""`clean` of each text, in one pass over all of them, which is faster for short ones.
-
-    Args:
-      texts: any strings.
-      lowercase: see `clean`.
-      keep_accents: see `clean`.
-      keep_whitespace: see `clean`.
-
-    Returns:
-      The normalized texts.
-
-    Example:
-      >>> clean_all(["  ``Café''\n ﬁne ", "", "À la carte"])
-      ['"Cafe" fine', '', 'A la carte']
-    """
-    if keep_whitespace:
-        return [clean(text, lowercase, keep_accents, keep_whitespace) for text in texts]
-    lines = [" ".join(text.split()) for text in texts]
-    return _folded("\n".join(lines), lowercase, keep_accents).split("\n") if lines else []
-
-
-def _folded(text: str, lowercase: bool, keep_accents: bool) -> str:
-    """`clean` except for white space; line ends stay, and no character depends on another line."""
     text = text.replace("``", '"').replace("''", '"')
     if not text.isascii():
         if keep_accents:

@@ -56,7 +56,7 @@ from official.xlnet.tokenization.special_tokens import (
     UNK_ID,
     VOCAB_FILE,
 )
-from official.xlnet.tokenization.text_cleaning import clean, clean_all, clean_with_alignment
+from official.xlnet.tokenization.text_cleaning import clean, clean_with_alignment
 from official.xlnet.tokenization.unspaced_scripts import (
     begins_unspaced,
     continues_word,
@@ -301,9 +301,7 @@ class Tokenizer:
         return ids, lengths
 
     def _encode_some(self, texts: list[str]) -> tuple[np.ndarray, np.ndarray]:
-        has_marks = any(self.marks)
-        cleaned = [*map(self.clean, texts)] if has_marks else clean_all(texts, *self._cleaning)
-        rows = self._processor.encode(cleaned, return_type=int, num_threads=1)
+        rows = self._processor.encode([*map(self.clean, texts)], return_type=int, num_threads=1)
         lengths = np.fromiter(map(len, rows), np.int64, len(rows))
         ids = np.fromiter(itertools.chain.from_iterable(rows), np.int32, lengths.sum())
         if len(places := np.flatnonzero(self._is_split[ids])):
