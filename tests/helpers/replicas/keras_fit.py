@@ -18,7 +18,7 @@ def fit(strategy, config, data_dir, num_steps):
     data = xlnet.pretraining_dataset(data_dir, config.training.batch_size, config=config)
     steps = []
     alone = keras.callbacks.LambdaCallback(
-        on_train_batch_begin=lambda *_: model.reset_metrics(),
+        on_train_batch_begin=lambda *_, **__: model.reset_metrics(),
         on_train_batch_end=lambda _, logs: steps.append({k: float(x) for k, x in logs.items()}),
     )
     model.fit(data, steps_per_epoch=num_steps, verbose=0, callbacks=[alone])

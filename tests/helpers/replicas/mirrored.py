@@ -8,6 +8,7 @@ import tensorflow as tf
 
 from official.xlnet.configs.experiment import XLNetConfig
 from official.xlnet.modeling.models.xlnet_pretrainer import XLNetPretrainer
+from official.xlnet.modeling.ops.keras import IS_KERAS_3
 from official.xlnet.runtime.distribution import create_strategy
 from official.xlnet.training.optimization import OPTIMIZERS, create_optimizer
 from tests.helpers.world import command
@@ -45,7 +46,8 @@ def differing_after_updates(optimizer, path):
     for variable, first in zip(model.trainable_variables, before, strict=True):
         assert not np.array_equal(variable.numpy(), first), variable.name
     variables = [*model.trainable_variables, *model.optimizer.variables]
-    return [v.name for v in variables if not np.array_equal(*(x.numpy() for x in v.values))]
+    of_tf = [variable.value if IS_KERAS_3 else variable for variable in variables]
+    return [v.name for v in of_tf if not np.array_equal(*(x.numpy() for x in v.values))]
 
 
 if __name__ == "__main__":

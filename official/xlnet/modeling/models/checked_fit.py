@@ -60,9 +60,21 @@ class CheckedFit(GuardedLayer, keras.Model):
             self._symbolic_build(data_batch=data_batch)
 
     def _make_function(self, step_function):
-        """As in Keras 3, where several steps of several replicas cannot be one graph."""
-        step, num_steps = super()._make_function(step_function), self.steps_per_execution
-        if num_steps == 1 or self.distribute_strategy.num_replicas_in_sync == 1:
+        """As in Keras 3, where several steps of several replicas cannot be one graph.
+
+        Results of several workers have an axis, along which Keras averages them.
+        """
+        strategy, num_steps = self.distribute_strategy, self.steps_per_execution
+        if strategy.num_replicas_in_sync == 1:
+            return super()._make_function(step_function)
+        given, kind = step_function, tf.distribute.MultiWorkerMirroredStrategy
+        if isinstance(strategy, kind) and strategy.extended._in_multi_worker_mode():
+
+            def step_function(data):
+                return tf.nest.map_structure(lambda x: x[None], given(data))
+
+        step = super()._make_function(step_function)
+        if num_steps == 1:
             return step
 
         def execute(iterator):

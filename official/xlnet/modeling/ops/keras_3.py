@@ -86,7 +86,7 @@ class Metric(tf.__internal__.tracking.Trackable):
     def summed(self, variable: Any) -> tf.Tensor:
         """The sum of a variable over all replicas."""
         replica = tf.distribute.get_replica_context()
-        value = tf.convert_to_tensor(variable)
+        value = tf.identity(variable)  # On this replica's device: what is read has none.
         is_one = replica is None or replica.num_replicas_in_sync == 1
         return value if is_one else replica.all_reduce(tf.distribute.ReduceOp.SUM, value)
 
