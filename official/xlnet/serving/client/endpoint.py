@@ -92,11 +92,14 @@ class Endpoint:
           Outputs by name, [B, …].
 
         Raises:
-          DataError: the server rejects the request.
+          DataError: the server rejects the request, or answers with other values than tensors.
           ConnectionError: the server is unreachable or fails after all retries.
         """
         outputs = self._call(self._stub.Predict, predict_request(self.signature, inputs)).outputs
-        return {name: tf.make_ndarray(value) for name, value in outputs.items()}
+        try:
+            return {name: tf.make_ndarray(value) for name, value in outputs.items()}
+        except (KeyError, TypeError, ValueError) as error:  # E.g. a handle of a resource.
+            raise self._wrong(f"expected tensors of numbers or text, got type {error}") from None
 
     def _call(self, method: Any, request: Any) -> Any:
         """Sends a request, with retries and exponential backoff on transient errors."""
