@@ -106,11 +106,11 @@ def as_ours(tensor, variable, transposed):
 
 def copy_weights(hf, ours):
     """Copies every parameter; none of ours and none of theirs may be left over."""
-    left = {variable.ref() for variable in ours.trainable_variables}
+    left = {id(variable) for variable in ours.trainable_variables}
     theirs = {id(parameter) for parameter in hf.parameters()}
     for _, variable, parameter, transposed in pairs(hf, ours):
         variable.assign(as_ours(parameter, variable, transposed))
-        left.remove(variable.ref())
+        left.remove(id(variable))
         theirs.remove(id(parameter))
     assert not left and not theirs
 
