@@ -208,14 +208,14 @@ def test_credentials_and_regions_that_are_refused_are_one_sentence_at_once(
 
 
 @pytest.mark.slow
-def test_a_bucket_that_is_not_there_is_never_made(store, tmp_path, capfd):
+def test_a_bucket_that_is_not_there_is_never_made(store, world, tmp_path, capfd):
     (tmp_path / "texts.txt").write_text("the water was made first\n" * 99)
     (tmp_path / "file").write_bytes(b"x")
     texts, typo = f"--input={tmp_path}/texts.txt", "s3://typo"
-    for verb in (
-        ["embed", "--model=no_model", texts, f"--output={typo}/e.npy"],  # Before all work.
+    for verb in (  # All before the work.
+        ["embed", f"--model={world.pretrained}", texts, f"--output={typo}/e.npy"],
         ["vocab", texts, "--size=60", f"--output={typo}/v"],
-        ["convert", "--source=no_model", f"--output={typo}/a/b"],
+        ["convert", f"--source={world.pretrained}", f"--output={typo}/a/b"],
     ):
         assert f"no such bucket: '{typo}/" in refused(run(capfd, *verb))
     for write in (file_system.upload, lambda _, url: file_system.create(url, b"x")):
