@@ -253,7 +253,7 @@ from official.xlnet import cli
 from official.xlnet.files import mirror
 from official.xlnet.training.loop import Loop
 mirror.PASS_SECONDS, begin = 0.2, Loop.on_train_batch_begin
-Loop.on_train_batch_begin = lambda *arguments: (time.sleep(0.2), begin(*arguments))
+Loop.on_train_batch_begin = lambda *x, **y: (time.sleep(0.2), begin(*x, **y))
 sys.exit(cli.main())
 """
 
