@@ -28,6 +28,9 @@ from typing import Any, NamedTuple
 import numpy as np
 import tensorflow as tf
 
+from official.xlnet.errors import DataError
+from official.xlnet.files.schema import conform
+
 
 class Piece(NamedTuple):
     """A partially read lane.
@@ -79,12 +82,23 @@ class Position:
 
     @classmethod
     def from_dict(cls, tree: dict[str, Any]) -> Position:
-        """Creates a position from the result of `as_dict`."""
-        return cls(
-            rows=tuple(None if piece is None else Piece(*piece) for piece in tree["rows"]),
-            waiting=tuple(Piece(*piece) for piece in tree["waiting"]),
-            next_number=tree["next_number"],
+        """Creates a position from the result of `as_dict`.
+
+        Raises:
+          DataError: the tree is not a position.
+        """
+        tree, pieces = conform(tree, dict[str, Any], "position"), list[list[int] | None]
+        rows, waiting = (
+            conform(tree.get(key), pieces, f"position: {key}") for key in ("rows", "waiting")
         )
+        try:
+            return cls(
+                rows=tuple(None if piece is None else Piece(*piece) for piece in rows),
+                waiting=tuple(Piece(*piece) for piece in waiting),
+                next_number=conform(tree.get("next_number"), int, "position: next_number"),
+            )
+        except TypeError:
+            raise DataError("position: expected three numbers for each lane") from None
 
 
 class LaneSchedule:

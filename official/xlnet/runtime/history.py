@@ -12,6 +12,7 @@ from official.xlnet.files.arguments import AnyPath
 from official.xlnet.files.atomic import atomic_write
 from official.xlnet.files.json_files import json_text, parse_json
 from official.xlnet.files.public import public
+from official.xlnet.files.schema import conform
 
 HISTORY_FILE = "history.jsonl"
 
@@ -28,7 +29,7 @@ def read_history(model_dir: AnyPath) -> list[dict[str, Any]]:
       incomplete last line, left by a killed process, is ignored.
 
     Raises:
-      DataError: a line is not JSON.
+      DataError: a line does not hold a step and its loss.
 
     Example:
       >>> read_history("runs/model")[-1]
@@ -40,7 +41,14 @@ def read_history(model_dir: AnyPath) -> list[dict[str, Any]]:
             lines = [line for line in file if line.endswith("\n")]
     except FileNotFoundError:
         return []
-    return [parse_json(text, f"{path}, line {n}") for n, text in enumerate(lines, start=1)]
+    history = []
+    for number, text in enumerate(lines, start=1):
+        where = f"{path}, line {number}"
+        line = conform(parse_json(text, where), dict[str, Any], where)
+        line["step"] = conform(line.get("step"), int, f"{where}: step")
+        line["loss"] = conform(line.get("loss"), float, f"{where}: loss")
+        history.append(line)
+    return history
 
 
 def open_history(model_dir: str, step: int) -> TextIO:

@@ -15,8 +15,9 @@ from official.xlnet.checkpoints.checkpoint_files import SavedState
 from official.xlnet.configs.training import TrainingConfig
 from official.xlnet.data.lane_schedule import LaneSchedule, Position
 from official.xlnet.data.pretraining_dataset import Records
-from official.xlnet.errors import ConfigError, require_config
+from official.xlnet.errors import ConfigError, require_config, require_data
 from official.xlnet.files.json_files import json_text
+from official.xlnet.files.schema import conform
 
 
 @dataclasses.dataclass
@@ -41,10 +42,18 @@ class Part:
         self.shape = [self.lanes.num_lanes, self.lanes.windows_per_lane]
         self.records.verify(self.rows)
 
-    def go_to(self, saved: dict[str, Any] | None) -> None:
+    def go_to(self, saved: dict[str, Any] | None, where: str) -> None:
         """Moves to a position; see `RunData.go_to`."""
         self.position = Position.start(self.rows)
         if saved is not None:
+            expected = conform(saved.get("lanes_and_windows"), list[int], where)
+            require_data(
+                self.shape == expected,
+                self.records.path,
+                f"the data set that the run started with, with {expected} lanes and windows "
+                "per lane",
+                self.shape,
+            )
             self.position = Position.from_dict(saved["position"]).resized(self.rows)
         self.schedule = LaneSchedule(self.position, self.shape[1])
 
@@ -137,14 +146,19 @@ class RunData:
 
         Args:
           step: step at which the run starts or resumes.
-          saved: checkpoint to resume from, made with the same records; None for a new run.
+          saved: checkpoint to resume from, or None for a new run.
+
+        Raises:
+          DataError: the checkpoint was made with a data set with other lanes.
         """
         self.start_step = step
         positions: list[Any] = [None] * len(self.parts)
+        where = ""
         if saved is not None:
-            positions = [saved.record, *saved.record.get("others", [])]
+            where = saved.prefix
+            positions = [saved.record, *conform(saved.record.get("others", []), list[dict], where)]
         for part, record in zip(self.parts, positions, strict=True):
-            part.go_to(record)
+            part.go_to(record, where)
 
     def record(self, step: int) -> dict[str, Any]:
         """Returns the data position at a step, as JSON to be stored with a checkpoint."""

@@ -7,6 +7,8 @@ from collections.abc import Callable
 
 import tensorflow as tf
 
+from official.xlnet.errors import require_data
+
 _VALUE = "VARIABLE_VALUE"  # As TensorFlow calls the value of a variable in a checkpoint.
 
 # In the place of the window of a row of the memory.
@@ -112,7 +114,14 @@ class Memory(tf.Module):
 
     def scatter(self, states_LBMD: tf.Tensor) -> None:
         """Gives each replica its rows of what `gather` returned."""
-        rows = self.states.shape[1]
+        layers, rows, length, width = self.states.shape
+        expected = [layers, None, length, width]
+        require_data(
+            states_LBMD.shape.is_compatible_with(expected),
+            "memory",
+            str(expected),
+            states_LBMD.shape.as_list(),
+        )
         num_rows = rows * self._strategy.num_replicas_in_sync
         missing = max(0, num_rows - states_LBMD.shape[1])
         states_LBMD = tf.pad(states_LBMD, [[0, 0], [0, missing], [0, 0], [0, 0]])
