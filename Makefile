@@ -24,7 +24,7 @@ KERAS ?= 3
 N ?= 10000
 SOURCES := official/xlnet data_prep benchmarks tools
 
-# What TensorFlow reads when it starts; the xlnet command sets the same.
+# What TensorFlow reads when it starts.
 export TF_USE_LEGACY_KERAS := $(if $(filter 2,$(KERAS)),1,)
 export TF_ENABLE_ONEDNN_OPTS ?= 1
 export TF_CPP_MIN_LOG_LEVEL ?= 3

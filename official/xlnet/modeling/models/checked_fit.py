@@ -38,7 +38,7 @@ class CheckedFit(GuardedLayer, keras.Model):
         return f"{type(self).__name__}({getattr(self, 'encoder', None)!r})"
 
     def compile(self, *args, **kwargs):
-        """As in Keras; raises `ConfigError` for an optimizer, loss or metric of Keras 3."""
+        """As in Keras; raises `ConfigError` for parts of the other Keras."""
         require_no_other_keras("compile", (args, kwargs))
         if IS_KERAS_3:  # Which would compile with XLA by default.
             kwargs.setdefault("jit_compile", False)
@@ -65,16 +65,12 @@ class CheckedFit(GuardedLayer, keras.Model):
         Results of several workers have an axis, along which Keras averages them.
         """
         strategy, num_steps = self.distribute_strategy, self.steps_per_execution
-        if strategy.num_replicas_in_sync == 1:
-            return super()._make_function(step_function)
-        given, kind = step_function, tf.distribute.MultiWorkerMirroredStrategy
-        if isinstance(strategy, kind) and strategy.extended._in_multi_worker_mode():
-
-            def step_function(data):
-                return tf.nest.map_structure(lambda x: x[None], given(data))
-
-        step = super()._make_function(step_function)
-        if num_steps == 1:
+        is_several = isinstance(strategy, tf.distribute.MultiWorkerMirroredStrategy)
+        if is_several and strategy.extended._in_multi_worker_mode():
+            step = super()._make_function(lambda data: _with_axis(step_function(data)))
+        else:
+            step = super()._make_function(step_function)
+        if num_steps == 1 or strategy.num_replicas_in_sync == 1:
             return step
 
         def execute(iterator):
@@ -111,8 +107,8 @@ class CheckedFit(GuardedLayer, keras.Model):
         """As in Keras; lists of texts and numbers are taken, too.
 
         Raises:
-          ConfigError: a callback is of Keras 3, or sets the learning rate of an optimizer that
-            follows a schedule, or there are class or sample weights without labels.
+          ConfigError: a callback is of the other Keras, or sets the learning rate of an optimizer
+            that follows a schedule, or there are class or sample weights without labels.
           StoppedError: it was interrupted; notebooks show this `KeyboardInterrupt` in one line.
         """
         require_no_other_keras("callbacks", getattr(callbacks, "callbacks", callbacks))
@@ -177,6 +173,10 @@ def _arrays(x: Any) -> Any:
     is_column = isinstance(x, list) and x and isinstance(x[0], str | int | float)
     x = np.asarray(x) if is_column or hasattr(x, "to_numpy") else x
     return tf.constant(x) if isinstance(x, np.ndarray) and x.dtype.kind in "USO" else x
+
+
+def _with_axis(results: Any) -> Any:
+    return tf.nest.map_structure(lambda x: x[None], results)
 
 
 def _check_callbacks(callbacks: Any, optimizer: Any) -> None:

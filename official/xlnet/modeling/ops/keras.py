@@ -1,8 +1,8 @@
 """The Keras of this package: Keras 3, or tf_keras (Keras 2); and what our layers need of it.
 
 Everything else imports `keras` from here. As for `tf.keras`, it is tf_keras if the environment
-variable `TF_USE_LEGACY_KERAS` is 1, and Keras 3 if it is 0 or not set. If
-it is not set, it is also tf_keras where tf_keras was imported before, as by the Model Garden.
+variable `TF_USE_LEGACY_KERAS` is 1, and Keras 3 if it is 0 or not set. If it is not set, tf_keras
+is also taken where it was imported before this module, as by the Model Garden.
 """
 
 # ruff: noqa: F401  Other modules import the parts of the Keras that is chosen.
@@ -112,9 +112,8 @@ def require_same_keras(inputs: Any) -> None:
     trains nor saves the weights of layers that it does not know.
     """
     if any(type(x).__module__.startswith(f"{_OTHER}.") for x in tf.nest.flatten(inputs)):
-        found = "Keras 2" if IS_KERAS_3 else "Keras 3"
         raise ConfigError(
-            f"expected inputs of {keras.__name__}, got a KerasTensor of {found}; {ADVICE}"
+            f"expected inputs of {keras.__name__}, got a KerasTensor of {_OTHER}; {ADVICE}"
         )
     if _is_called_by_the_other():
         raise ConfigError(

@@ -277,6 +277,39 @@ for wrong in (
     assert all("TF_USE_LEGACY_KERAS" in line for line in lines)
 
 
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "before, legacy, expected",
+    [
+        ("", "", "keras"),
+        ("", "0", "keras"),
+        ("", "1", "tf_keras"),
+        ("import tf_keras", "", "tf_keras"),
+        ("import tf_keras", "0", "keras"),
+        ("from official.xlnet import garden", "", "tf_keras"),
+        ("from official.xlnet import garden", "0", "expected tf_keras for official.xlnet.garden"),
+        ("importlib.util.find_spec = lambda name: None", "1", "or tf-keras to be installed"),
+    ],
+)
+def test_the_keras_is_that_of_the_variable_or_of_an_earlier_import(before, legacy, expected):
+    code = f"""
+import importlib.util
+try:
+    {before or "pass"}
+    from official.xlnet.modeling.ops.keras import keras
+    print(keras.__name__)
+except ValueError as error:
+    print(error)
+"""
+    program, environment = (
+        [sys.executable, "-c", code],
+        {**os.environ, "TF_USE_LEGACY_KERAS": legacy},
+    )
+    done = subprocess.run(program, stdout=subprocess.PIPE, text=True, env=environment, check=True)
+    found = done.stdout.strip()
+    assert found == expected if expected.endswith("keras") else expected in found
+
+
 def test_a_file_with_a_loss_that_cannot_be_read_says_how_to_load_it():
     loss = {"module": "keras.losses", "class_name": "Huber", "registered_name": None}
     config = {"optimizer": "sgd", "loss": {**loss, "config": {"wrong": 1}}}
