@@ -3,9 +3,10 @@
     python -m benchmarks.learning.any_order --text=FILE --output=DIR --document=docs/any_order.md
 
 Trains the network of configs/ablation by permutation language modeling with K = 1, 2, 6 and 7, by
-absorbing diffusion and from left to right, in equal compute, and for permutations with an equal
-number of targets as well. Texts of every tenth document, which training does not see, are read in
-several orders. Finished runs are kept, interrupted ones resume.
+absorbing diffusion and from left to right, in equal compute; permutations with an equal number of
+targets, too; and a deeper network with K = 1, for the consistency of orders. Texts of every tenth
+document, which training does not see, are read in several orders. Finished runs are kept,
+interrupted ones resume.
 """
 
 from __future__ import annotations
@@ -43,6 +44,8 @@ from benchmarks.learning.common import (
 )
 from official import xlnet
 from official.xlnet.analysis.context_length import losses_by_context, relative_context_lengths
+from official.xlnet.inference.orders import Consistency, consistency
+from official.xlnet.inference.scoring_windows import window_length
 
 # Of "permutation, K = 6"; other rows take as many as cost the same, or have as many targets.
 _STEPS = 1600
@@ -61,7 +64,7 @@ class Row(NamedTuple):
       title: how the tables call it.
       recipe: file name in configs/ablation.
       settings: what differs from the recipe.
-      cost: CPU time of a step, relative to that of K = 6.
+      cost: CPU time of a step, relative to that of K = 6; 0: costs are not compared.
     """
 
     title: str
@@ -77,6 +80,7 @@ ROWS = {
     "k7": Row("permutation, K = 7", "xlnet_k7"),
     "diffusion": Row("absorbing diffusion", "absorbing_diffusion"),
     "causal": Row("left to right", "xlnet_k6", _FORWARD, cost=0.6),
+    "deep": Row("permutation, K = 1, four layers", "xlnet_k1", ("model.num_layers=4",), cost=0.0),
 }
 
 
@@ -84,7 +88,8 @@ def _even(steps: float) -> int:
     return 10 * round(steps / 10)
 
 
-_EQUAL_COMPUTE = {name: _even(_STEPS / row.cost) for name, row in ROWS.items()}
+_EQUAL_COMPUTE = {name: _even(_STEPS / row.cost) for name, row in ROWS.items() if row.cost}
+_EQUAL_STEPS = {"deep": _EQUAL_COMPUTE["k1"]}
 _READINGS = {
     "left_to_right": "left to right, bits per byte",
     "random": "random orders, bits per byte",
@@ -124,9 +129,9 @@ def main() -> None:
 
 
 def runs_of(rows: Sequence[str]) -> list[tuple[str, int]]:
-    """Pairs of a row and its number of steps: at equal compute, and with as many targets."""
+    """Pairs of a row and its number of steps: at equal compute or steps, and equal targets."""
     targets = _num_predict("k6")
-    found = [(name, _EQUAL_COMPUTE[name]) for name in rows]
+    found = [(name, (_EQUAL_COMPUTE | _EQUAL_STEPS)[name]) for name in rows]
     permuted = [name for name in rows if name in _PERMUTED]
     found += [(name, _even(_STEPS * targets / _num_predict(name))) for name in permuted]
     return list(dict.fromkeys(found))
@@ -187,6 +192,8 @@ def _run(
     scorer = xlnet.Scorer(xlnet.load_pretrainer(model_dir), xlnet.load_tokenizer(model_dir))
     result |= readings(scorer, texts, is_causal=name == "causal")
     result["contexts"] = losses_by_context(scorer, passages, _CONTEXTS).round(4).tolist()
+    if name != "causal":
+        result |= agreement(scorer, texts, window_length(config))
     for tables in (pair.split(",") for pair in flags.finetune):
         task = os.path.basename(os.path.dirname(os.path.abspath(tables[0])))
         overrides = [*ablation.FINETUNING, f"training.seed={seed}"]
@@ -223,6 +230,12 @@ def readings(scorer: xlnet.Scorer, texts: Sequence[str], is_causal: bool) -> dic
     return found | {"span": found["passes"][_SPAN]}
 
 
+def agreement(scorer: xlnet.Scorer, texts: Sequence[str], window: int) -> dict[str, float]:
+    """Fields of `Consistency`, in nats: means over the texts of at most `window` tokens."""
+    short = [score.text for score in scorer(texts) if len(score.pieces) <= window]
+    return dict(zip(Consistency._fields, np.mean(consistency(scorer, short), axis=0), strict=True))
+
+
 def _span_losses(
     scorer: xlnet.Scorer,
     texts: Sequence[tuple[str, Sequence[tuple[int, int]]]],
@@ -253,7 +266,7 @@ def with_context_lengths(runs: list[dict[str, Any]]) -> list[dict[str, Any]]:
         group = {
             run["row"]: (run, table)
             for run, table in zip(runs, losses, strict=True)
-            if table and run["seed"] == seed and run["steps"] == _EQUAL_COMPUTE[run["row"]]
+            if table and run["seed"] == seed and run["steps"] == _EQUAL_COMPUTE.get(run["row"])
         }
         tables = {row: table for row, (_, table) in group.items()}
         for key, hardest in (("hard_context", 0.1), ("context", 1.0)):
@@ -268,6 +281,7 @@ def tables(runs: Sequence[dict[str, Any]]) -> dict[str, str]:
         "equal_compute": _readings(runs, _EQUAL_COMPUTE),
         "equal_targets": _readings(runs, dict(runs_of(_PERMUTED))),
         "differences": _differences(_of(runs, _EQUAL_COMPUTE)),
+        "consistency": _consistency(runs),
     }
 
 
@@ -298,6 +312,18 @@ def _difference(runs: Mapping[str, Sequence[dict]], name: str, reading: str) -> 
     theirs = {run["seed"]: run[reading] for run in runs[name] if reading in run}
     values = [theirs[r["seed"]] - r[reading] for r in runs.get("k1", ()) if r["seed"] in theirs]
     return difference(np.mean(values), over_runs(values)) if values else None
+
+
+def _consistency(runs: Sequence[dict[str, Any]]) -> str:
+    """How far the orders of a text are from each other, by K, training length and size."""
+    lines = [["", "steps", _READINGS["random"], "deviation, nats", "gap of halves, nats"]]
+    for name, steps in runs_of(list(ROWS)):
+        found = [run for run in runs if (run["row"], run["steps"]) == (name, steps)]
+        if found and "deviation" in found[0]:
+            keys = ("random", *Consistency._fields)
+            cells = [mean_and_interval([run[key] for run in found], 3) for key in keys]
+            lines.append([ROWS[name].title, str(steps), *cells])
+    return markdown_table(lines)
 
 
 def _of(runs: Sequence[dict[str, Any]], steps: Mapping[str, int]) -> dict[str, list[dict]]:
