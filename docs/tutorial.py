@@ -12,12 +12,7 @@ import tempfile
 import numpy as np
 import tensorflow as tf
 
-from data_prep.pipelines.prepare import prepare
 from official import xlnet
-from official.xlnet.api.vocabulary import train_vocabulary
-from official.xlnet.checkpoints.model_directory import load_pretrainer
-from official.xlnet.training.evaluation import evaluate
-from official.xlnet.training.pretraining import pretrain
 
 directory = tempfile.mkdtemp()
 with open(f"{directory}/text.txt", "w", encoding="utf-8") as file:
@@ -28,12 +23,12 @@ with open(f"{directory}/text.txt", "w", encoding="utf-8") as file:
 # %% A configuration and a vocabulary. Sizes are small, so that training takes seconds.
 recipe = "configs/ablation/xlnet_k6.yaml"
 config = xlnet.XLNetConfig.load(recipe, ["num_steps=30", "warmup_steps=5"])
-train_vocabulary([f"{directory}/text.txt"], f"{directory}/vocab", config.model.vocab_size)
+xlnet.train_vocabulary([f"{directory}/text.txt"], f"{directory}/vocab", config.model.vocab_size)
 
 # %% The data set: lanes of windows, half of them reversed text.
 # One process is enough here; worker processes need a script with `if __name__ == "__main__":`.
 paths = [f"{directory}/text.txt"], f"{directory}/vocab", config, f"{directory}/data"
-counts = prepare(*paths, num_workers=1)
+counts = xlnet.prepare(*paths, num_workers=1)
 print(f"{counts['documents']} documents, {counts['tokens']} tokens, {counts['windows']} windows")
 
 # %% Inputs of a training step: windows, and the position of each token in the factorization order.
@@ -47,14 +42,14 @@ for piece, step in zip(pieces, task.inputs["order"][0, :20].numpy(), strict=True
     print(f"{step:3d} {piece}" if step else f"    {piece}")
 
 # %% Pre-training. An interrupted run resumes when this is called again.
-metrics = pretrain(config, f"{directory}/data", f"{directory}/model")
+metrics = xlnet.pretrain(config, f"{directory}/data", f"{directory}/model")
 print(metrics)
 
 # %% Held-out loss, with a unigram baseline.
-print(evaluate(f"{directory}/model", f"{directory}/data"))
+print(xlnet.evaluate(f"{directory}/model", f"{directory}/data"))
 
 # %% Infilling: the token at `position` is last in the order, so it is predicted from all others.
-model = load_pretrainer(f"{directory}/model")
+model = xlnet.load_pretrainer(f"{directory}/model")
 ids = tokenizer.encode("The method returns a new list of the items in this object.")
 position = 4
 order = np.zeros([1, len(ids)], np.int32)

@@ -103,7 +103,11 @@ SECTIONS = {
         "official.xlnet.configs.finetuning_defaults.default_epochs",
         "official.xlnet.configs.finetuning_defaults.default_batch_size",
     ),
-    "Tests": ("official.xlnet.testing.check_task",),
+    "Tests": (
+        "official.xlnet.testing.check_task",
+        "official.xlnet.testing.check_objective",
+        "official.xlnet.testing.check_network",
+    ),
     "Scoring and generation": (
         "official.xlnet.inference.scoring.Score",
         "official.xlnet.inference.words.Word",

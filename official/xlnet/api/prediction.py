@@ -119,7 +119,7 @@ def evaluate(
     Args:
       model: a model directory, HF folder or TF1 release; or several fine-tuned models, whose
         predictions are combined (an ensemble).
-      data: data set directory of `xlnet prepare`; or labelled examples of the model's task: a file,
+      data: data set directory of `xlnet prepare`, or labelled examples of the model's task: a file,
         in Python also a table or a list of tuples, see `read_task`.
       split: split of a data set.
       mem_len: memory length in tokens, for pre-trained models, which may be longer than in
@@ -129,7 +129,8 @@ def evaluate(
       follow: evaluate each new checkpoint of a run, alongside training, until its last step; output
         gets the metrics for TensorBoard.
       products: type of the operands of matrix products, see `matmul_precision`; default: float32.
-      by: context: also the loss of a pre-trained model by what each target sees, with a picture
+      by: context: also the loss of a pre-trained model by the tokens that each target attends to, with a
+        picture
         in output; default: none.
 
     Returns:
