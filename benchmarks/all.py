@@ -25,7 +25,7 @@ from official.xlnet.files.json_files import write_json
 from official.xlnet.runtime.cores import num_cores
 
 RESULTS = pathlib.Path("docs/performance.json")
-_LIBRARIES = ("tensorflow", "tf-keras", "tf-models-official", "torch", "transformers")
+_LIBRARIES = ("tensorflow", "keras", "tf-models-official", "torch", "transformers")
 
 
 def main() -> None:

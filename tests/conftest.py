@@ -17,12 +17,14 @@ set_environment_defaults()
 def pytest_ignore_collect(collection_path, config):
     """Leaves out files that import PyTorch where their tests, all slow, are not selected.
 
-    With Keras 3, those of the Model Garden, which needs tf_keras, too.
+    With Keras 3, those of the Model Garden, which needs tf_keras, too; without it, its own.
     """
     from official.xlnet.modeling.ops.keras import IS_KERAS_3  # Before any test imports tf_keras.
 
     if collection_path.name in ("garden", "test_model_garden.py"):
         return True if IS_KERAS_3 else None
+    if collection_path.name == "test_options_of_keras_3.py":
+        return None if IS_KERAS_3 else True
     needs_torch = (
         "parity" in collection_path.parts or collection_path.name == "test_transformers.py"
     )

@@ -1,5 +1,6 @@
 """A small language model with weights far from their initial ones, so that all of them matter."""
 
+import collections
 import re
 
 import numpy as np
@@ -46,7 +47,7 @@ class NumberTokenizer(Tokenizer):
     keep_whitespace = False
 
     def __init__(self, vocab_size: int):
-        self.vocab_size = vocab_size
+        self.vocab_size, self.counts = vocab_size, collections.Counter()
 
     def encode_batch(self, texts):
         return [self.encode(text) for text in texts]

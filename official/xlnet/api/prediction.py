@@ -129,9 +129,8 @@ def evaluate(
       follow: evaluate each new checkpoint of a run, alongside training, until its last step; output
         gets the metrics for TensorBoard.
       products: type of the operands of matrix products, see `matmul_precision`; default: float32.
-      by: context: also the loss of a pre-trained model by the tokens that each target attends to, with a
-        picture
-        in output; default: none.
+      by: context: also the loss of a pre-trained model by the tokens that each target attends to,
+        with a picture in output; default: none.
 
     Returns:
       For a data set `loss`, `unigram_loss`, `perplexity` and `targets`; for a task its metrics,

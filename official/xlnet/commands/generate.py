@@ -72,14 +72,14 @@ def generate_file(
     """
     from official.xlnet.inference.cloze import ranker
     from official.xlnet.inference.decoding.sampling import Sampling
-    from official.xlnet.inference.decoding.stepwise import Steps
+    from official.xlnet.inference.decoding.stepwise import steps_of
     from official.xlnet.inference.generation import BATCH_SIZE, outputs_of
     from official.xlnet.inference.language_model import GENERATED, SCORED, loaded
 
     require_json_lines(output)
     chunks, total = text_chunks(text, input, BATCH_SIZE)
     wanted, sampling = choices or candidates, Sampling(temperature, top_k, top_p, seed)
-    in_steps = Steps(steps, select, remask) if steps else None
+    in_steps = steps_of(steps, select, remask)
     language_model = loaded(model, kinds=SCORED if steps or wanted else GENERATED)
     counts = language_model[1].counts
     rank = ranker(*language_model, wanted, max_blank_length) if wanted else None
@@ -96,7 +96,7 @@ def generate_file(
             sampling=sampling,
             max_blank_length=max_blank_length,
             steps=in_steps,
-            first=counts["continued"],
+            first=counts["continued"] + counts["filled"],
         )
         filled = sum(map(has_blank, texts))
         counts.update(continued=len(texts) - filled, filled=filled)

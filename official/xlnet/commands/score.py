@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import dataclasses
 import functools
+import itertools
 import math
 from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
@@ -99,7 +100,8 @@ def score_file(
       $ xlnet score --model=runs/model --text='The cat sat.'
     """
     from official.xlnet.inference.language_model import SCORED, loaded
-    from official.xlnet.inference.scoring import Scorer
+    from official.xlnet.inference.orders import IN_ONE_WINDOW
+    from official.xlnet.inference.scoring import Score, Scorer
 
     table = _table(output, words or pairs)
     if consistency and (words or pairs or num_orders < 2):
@@ -108,23 +110,37 @@ def score_file(
         raise ConfigError("pairs: expected input from a file, and no text, words, norms or format")
     if weights and (format != "nbest" or text or words):
         raise ConfigError("weights: expected format=nbest, and neither text nor words")
+    if not words and (unit, punctuation) != ("nats", "attached"):
+        raise ConfigError("words: expected with unit and punctuation, which are of words")
+    if group and not (pairs or norms):
+        raise ConfigError("group: expected pairs or norms, which it groups")
     if format and input == STANDARD:
         raise ConfigError("format: expected input from a file, got standard input")
     chunks: Iterable[list[Row]]
     if pairs and input:
         rows, formulas = _pair_rows(input)
         chunks, total = batched(rows, _CHUNK), len(rows)
+        if formulas:  # Of which a wrong one is found now.
+            from official.xlnet.inference.pairs import suite_margins
+
+            suite_margins(rows, len(rows) * [Score("", [], np.zeros(0))], formulas)
+        elif group:
+            _column("group", group, rows)
     else:
         needed = ("context", "text") if norms else ("text",)
         check = _check_columns if words else _check_context
         chunks, total = text_chunks(text, input, _CHUNK, needed, check, format)
-    if weights or (consistency and total):
+    in_one = "consistency" if consistency else f"order={order}" * (order in IN_ONE_WINDOW)
+    if weights or norms or (in_one and total):
         chunks = [*chunks]  # What is wrong in any of them is refused before one is scored.
+    norm_columns = _norm_columns(itertools.chain(*chunks), norms, group) if norms else ()
     weight_of = _weights(weights, chunks if weights else ())
     scored_model, tokenizer = loaded(model, kinds=SCORED)
     scorer = Scorer(scored_model, tokenizer)
-    for rows in chunks if consistency and total else ():
-        scorer.require_one_window([row["text"] for row in rows], "consistency")
+    for rows in chunks if in_one and total else ():
+        alone = [row["text"] for row in rows]
+        placed = [whole for whole, _ in _placed(rows, context, given)]
+        scorer.require_one_window(alone if consistency else placed, in_one)
     how = order, num_orders, seed, context, given, whole_given, consistency
     work = Answers(
         *(chunks, functools.partial(_answer, scorer, *how), tokenizer.counts, total),
@@ -138,12 +154,14 @@ def score_file(
         if pairs or norms:
             scored = held = list(scored)
         if norms:
-            metrics = _norms(held, norms, group)
+            from official.xlnet.inference.pairs import norm_correlations
+
+            metrics = norm_correlations([each.score.total for each in held], *norm_columns)
         if pairs:
             written, metrics = _pairs(held, formulas, group, seed)
         else:
             written = _words(scored, punctuation, unit) if words else map(_text, scored)
-            written = _best(written, weight_of) if weights else written
+            written = _best(scored, weight_of) if weights else written
         if table:
             write_rows(table, list(written))
         elif not pairs:
@@ -186,11 +204,12 @@ def _weights(weights: Sequence[str], chunks: Iterable[list[Row]]) -> dict[str, f
     return found
 
 
-def _best(rows: Iterable[dict[str, Any]], weights: dict[str, float]) -> list[dict[str, Any]]:
+def _best(scored: Iterable[_Scored], weights: dict[str, float]) -> list[dict[str, Any]]:
     """The row of each utterance with the largest weighted sum of scores; of equals the first."""
     best: dict[int, dict[str, Any]] = {}
-    for row in rows:
-        values = {**row, "lm": row["log_likelihood"]}
+    for each in scored:
+        values = {**each.row, "lm": each.score.total}  # Before columns of ours replace theirs.
+        row = _text(each)
         row["weighted"] = math.fsum(weight * values[name] for name, weight in weights.items())
         if row["weighted"] > best.setdefault(row["utterance"], row)["weighted"]:
             best[row["utterance"]] = row
@@ -377,6 +396,9 @@ def _pairs(
 
     rows, scores = [each.row for each in scored], [each.score for each in scored]
     if formulas:
+        # Regions count characters from the start of the text, not of its context.
+        for score, start in ((each.score, each.start) for each in scored):
+            score.offsets[:] = [(first - start, end - start) for first, end in score.offsets]
         pairs, group = suite_margins(rows, scores, formulas), group or "prediction"
     else:
         totals = np.reshape([result.total for result in scores], [2, -1]).T.tolist()
@@ -393,20 +415,19 @@ def _pairs(
     return pairs, pair_metrics([row["difference"] for row in pairs], groups, seed)
 
 
-def _norms(scored: list[_Scored], name: str, group: str | None) -> dict[str, Any]:
-    """Correlations of the scores with the norms of their texts."""
+def _norm_columns(
+    of_texts: Iterable[Row], name: str, group: str | None
+) -> tuple[np.ndarray, list[Any]]:
+    """The norms of texts, and their groups."""
     import pandas as pd
 
-    from official.xlnet.inference.pairs import norm_correlations
-
-    rows = [each.row for each in scored]
+    rows = [*of_texts]
     texts = _column("norms", name, rows)
     norms = pd.to_numeric(pd.Series(texts, dtype=object), errors="coerce").to_numpy(float)
     for number in np.flatnonzero(~np.isfinite(norms))[:1]:
         place = f"row {number + 1}, column {name!r}"
         raise DataError(f"{place}: expected a number, got {texts[number]!r}")
-    groups = _column("group", group, rows) if group else []
-    return norm_correlations([each.score.total for each in scored], norms, groups)
+    return norms, _column("group", group, rows) if group else []
 
 
 def _column(flag: str, name: str, rows: list[dict[str, Any]]) -> list[Any]:

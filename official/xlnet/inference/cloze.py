@@ -105,7 +105,9 @@ def ranker(
     """
     require_both_sides(model.config, "fill blanks")
     if not isinstance(candidates, int):
-        require(all(candidates), "candidates", "strings that are not empty", candidates)
+        require(
+            all(map(str.strip, candidates)), "candidates", "strings that are not empty", candidates
+        )
         scorer = Scorer(model, tokenizer)
         return lambda text: [_ranked(scorer, tokenizer, text, candidates)]
     is_allowed_GV = allowed_pieces(tokenizer, model.config.model.vocab_size)

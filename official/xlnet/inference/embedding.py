@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import collections
 import concurrent.futures
-import copy
 import functools
 from collections.abc import Callable, Sequence
 from typing import Annotated, Any
@@ -160,7 +158,7 @@ class TextEmbedder(PickledByPath):
         windows = [
             (text, start) for text, row in enumerate(ids) for start in self._starts(len(row))
         ]
-        rows = [ids[text][start:] for text, start in windows]
+        rows = [ids[text][start : start + self.max_length] for text, start in windows]
         features = pack([ragged(rows)], min(self.max_length, 3 + max(map(len, rows), default=0)))
         sizes = features["token_ids"].row_lengths().numpy().tolist()
         longest = max(sizes, default=0)
@@ -216,11 +214,11 @@ class TextEmbedder(PickledByPath):
           ([(0, 1), (2, 6), (7, 12)], (3, 128))
         """
         vectors_NTD = self(texts, "none", batch_size)[:, :-2]  # Without SEP and CLS.
-        tokenizer = copy.copy(self._tokenizer)
-        tokenizer.counts = collections.Counter()  # The texts have been counted.
+        with self._tokenizer.uncounted():
+            offsets_N = [self._tokenizer.encode_with_offsets(text)[1] for text in texts]
         parts = []
-        for text, vectors_TD in zip(texts, vectors_NTD, strict=True):
-            offsets = tokenizer.encode_with_offsets(text)[1][: vectors_NTD.shape[1]]
+        for text, offsets, vectors_TD in zip(texts, offsets_N, vectors_NTD, strict=True):
+            offsets = offsets[: vectors_NTD.shape[1]]
             tokens = ((span, [piece]) for piece, span in enumerate(offsets))
             groups = [*(word_spans(text, offsets) if pooling == "words" else tokens)]
             # Padding is on the left.

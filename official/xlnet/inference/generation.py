@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import dataclasses
 import functools
+from collections.abc import Mapping
 from typing import Annotated, Any, TypeVar
 
 import numpy as np
@@ -20,7 +21,7 @@ from official.xlnet.files.public import public
 from official.xlnet.files.schema import Range
 from official.xlnet.inference.decoding.cached import Draws, Template, decode
 from official.xlnet.inference.decoding.sampling import Sampling
-from official.xlnet.inference.decoding.stepwise import Steps, decode_in_steps
+from official.xlnet.inference.decoding.stepwise import Steps, decode_in_steps, steps_of
 from official.xlnet.inference.language_model import (
     GENERATED,
     SCORED,
@@ -124,7 +125,7 @@ def generate(
       'The cat sat on the'
     """
     sampling = _changed(sampling, temperature=temperature, top_k=top_k, top_p=top_p, seed=seed)
-    in_steps = None if steps is None else Steps(steps, select, remask)
+    in_steps = steps_of(steps, select, remask)
 
     def outputs(texts: list[str]) -> list[str]:
         language_model = loaded(model, tokenizer, SCORED if in_steps else GENERATED)
@@ -153,18 +154,17 @@ def outputs_of(
       sampling: see `generate`.
       max_blank_length: see `generate`.
       steps: see `generate`; None: one by one.
-      first: number of texts that were continued before these; what is drawn depends on it.
+      first: number of texts before these; what is drawn depends on it.
     """
     # Blanks first, as they may be refused.
-    filled = {
-        number: _filled(model, tokenizer, text, max_blank_length, sampling, steps)
-        for number, text in enumerate(texts)
+    outputs = {
+        number: _filled(model, tokenizer, text, max_blank_length, sampling, steps, number)
+        for number, text in enumerate(texts, first)
         if has_blank(text)
     }
-    others = [text for text in texts if not has_blank(text)]
-    outputs = _continuations(model, tokenizer, others, num_tokens, sampling, steps, first)
-    continued = iter(outputs)
-    return [filled[number] if number in filled else next(continued) for number in range(len(texts))]
+    others = {number: text for number, text in enumerate(texts, first) if number not in outputs}
+    outputs |= _continuations(model, tokenizer, others, num_tokens, sampling, steps)
+    return [outputs[number] for number in range(first, first + len(texts))]
 
 
 @public()
@@ -218,13 +218,15 @@ def fill_blanks(
       'The cat sat on the door mat.'
     """
     sampling = _changed(sampling, temperature=temperature, top_k=top_k, top_p=top_p, seed=seed)
-    in_steps = None if steps is None else Steps(steps, select, remask)
+    in_steps = steps_of(steps, select, remask)
 
     def filled(texts: list[str]) -> list[str]:
         language_model = loaded(model, tokenizer, SCORED if in_steps else GENERATED)
         return [
-            _filled(*language_model, text, max_length, sampling, in_steps) if text.strip() else text
-            for text in texts
+            _filled(*language_model, text, max_length, sampling, in_steps, number)
+            if text.strip()
+            else text
+            for number, text in enumerate(texts)
         ]
 
     return for_each(texts, filled)
@@ -238,29 +240,28 @@ def _changed(sampling: Sampling, **values: float | None) -> Sampling:
 def _continuations(
     model: XLNetPretrainer,
     tokenizer: Tokenizer,
-    prompts: list[str],
+    prompts: Mapping[int, str],
     num_tokens: int,
     sampling: Sampling,
     steps: Steps | None,
-    first: int,
-) -> list[str]:
+) -> dict[int, str]:
+    """Continuations of texts by their places in the list."""
     if steps:
         require_both_sides(model.config, "generate in steps")
     start = [EOD_ID] if is_causal(model.config) else []
     rows = []
-    for number, prompt in enumerate(prompts, first):
+    for number, prompt in prompts.items():
         ids = start + tokenizer.encode(prompt)
         targets = list(range(len(ids), len(ids) + num_tokens))
         random = np.random.default_rng([sampling.seed, number])
         rows.append(_Row(ids, targets, [_TEXT_OR_END] * num_tokens, random))
-    texts = []
-    for prompt, (ids, _) in zip(
-        prompts, _predict(model, tokenizer, rows, sampling, steps), strict=True
-    ):
+    texts = {}
+    predicted = _predict(model, tokenizer, rows, sampling, steps)
+    for (number, prompt), (ids, _) in zip(prompts.items(), predicted, strict=True):
         ids = ids[: ids.index(EOD_ID)] if EOD_ID in ids else ids
         is_word = bool(ids) and tokenizer.id_to_piece(ids[0]).startswith(WORD_START)
         context = prompt if tokenizer.keep_whitespace else prompt.rstrip()
-        texts.append(context + " " * is_word + tokenizer.decode(ids))
+        texts[number] = context + " " * is_word + tokenizer.decode(ids)
     return texts
 
 
@@ -270,24 +271,27 @@ def _filled(
     text: str,
     max_length: int,
     sampling: Sampling,
-    steps: Steps | None = None,
+    steps: Steps | None,
+    number: int,
 ) -> str:
+    """The text with its blanks filled; `number` is its place in the list."""
     require_both_sides(model.config, "fill blanks")
     parsed = parse_blanks(tokenizer, text)
     lengths = [blank.length or 1 for blank in parsed.blanks]
     check_length(model, parsed, [blank.length or max_length for blank in parsed.blanks])
     fillings = None
-    for number, blank in enumerate(parsed.blanks):
+    how = sampling, steps, number
+    for index, blank in enumerate(parsed.blanks):
         if blank.length is None and max_length > 1:
             candidates = [
-                [*lengths[:number], length, *lengths[number + 1 :]]
+                [*lengths[:index], length, *lengths[index + 1 :]]
                 for length in range(1, max_length + 1)
             ]
-            filled = _fill(model, tokenizer, parsed, candidates, sampling, steps)
-            best = int(np.argmax([np.mean(scores[number]) for _, scores in filled]))
+            filled = _fill(model, tokenizer, parsed, candidates, *how)
+            best = int(np.argmax([np.mean(scores[index]) for _, scores in filled]))
             lengths, (fillings, _) = candidates[best], filled[best]
     if fillings is None:
-        [(fillings, _)] = _fill(model, tokenizer, parsed, [lengths], sampling, steps)
+        [(fillings, _)] = _fill(model, tokenizer, parsed, [lengths], *how)
     return parsed.fill([tokenizer.decode(ids.tolist()) for ids in fillings])
 
 
@@ -297,11 +301,13 @@ def _fill(
     parsed: BlankText,
     candidates: list[list[int]],
     sampling: Sampling,
-    steps: Steps | None = None,
+    steps: Steps | None,
+    number: int,
 ) -> list[tuple[list[np.ndarray], list[np.ndarray]]]:
     """For each choice of lengths: the ids in every blank and their log-likelihoods."""
     rows = [
-        blank_row(parsed, lengths, np.random.default_rng(sampling.seed)) for lengths in candidates
+        blank_row(parsed, lengths, np.random.default_rng([sampling.seed, number]))
+        for lengths in candidates
     ]
     results = []
     for lengths, (ids, scores) in zip(

@@ -43,6 +43,11 @@ CERTAINTY: Mapping[str, Callable[[tf.Tensor], tf.Tensor]] = {
 }
 
 
+PERMUTATION = "a permutation"  # What errors call an order that has no name.
+# Orders of a whole text, not of each of its windows.
+IN_ONE_WINDOW = {*_NAMED, *CERTAINTY, PERMUTATION}
+
+
 def sort_keys(
     order: Order,
     parts: Sequence[TextParts],
@@ -161,20 +166,21 @@ def consistency(
     """
     require(num_orders >= 2, "num_orders", "at least 2 orders to compare", num_orders)
     scorer.require_one_window(texts, "consistency")
-    scores = scorer(texts, "random", num_orders, seed)
-    middles = [
-        score.offsets[len(score.offsets) // 2][0] if len(score.offsets) > 1 else 0
-        for score in scores
-    ]
-    halves = [(text, middle) for text, middle in zip(texts, middles, strict=True) if middle]
-    both = [text for text, _ in halves]
-    left = [[(0, middle)] for _, middle in halves]
-    right = [[(middle, len(text))] for text, middle in halves]
-    nothing: list[list[Span]] = [[] for _ in halves]
-    totals = [
-        [score.total for score in scorer(both, targets=targets, given=given)]
-        for targets, given in ((left, nothing), (right, left), (right, nothing), (left, right))
-    ]
+    with scorer.tokenizer.uncounted():
+        scores = scorer(texts, "random", num_orders, seed)
+        middles = [
+            score.offsets[len(score.offsets) // 2][0] if len(score.offsets) > 1 else 0
+            for score in scores
+        ]
+        halves = [(text, middle) for text, middle in zip(texts, middles, strict=True) if middle]
+        both = [text for text, _ in halves]
+        left = [[(0, middle)] for _, middle in halves]
+        right = [[(middle, len(text))] for text, middle in halves]
+        nothing: list[list[Span]] = [[] for _ in halves]
+        totals = [
+            [score.total for score in scorer(both, targets=targets, given=given)]
+            for targets, given in ((left, nothing), (right, left), (right, nothing), (left, right))
+        ]
     gaps = iter(np.abs(np.array([1, 1, -1, -1]) @ np.reshape(totals, [4, -1])).tolist())
     return [
         Consistency(float(np.std(score.order_totals, ddof=1)), next(gaps) if middle else 0.0)

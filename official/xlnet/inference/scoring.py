@@ -26,6 +26,7 @@ has no memory here.
 from __future__ import annotations
 
 import dataclasses
+import functools
 import math
 import os
 from collections.abc import Iterable, Sequence
@@ -58,6 +59,8 @@ from official.xlnet.inference.network.inference_encoder import finite, last_posi
 from official.xlnet.inference.network.language_model_network import LanguageModelNetwork
 from official.xlnet.inference.orders import (
     CERTAINTY,
+    IN_ONE_WINDOW,
+    PERMUTATION,
     Mixture,
     Order,
     least_context,
@@ -198,6 +201,7 @@ class Scorer(PickledByPath):
 
     Attributes:
       num_windows: number of windows that have been scored, to show progress.
+      tokenizer: the tokenizer.
 
     Raises:
       ConfigError: the model was not trained to predict tokens.
@@ -220,7 +224,7 @@ class Scorer(PickledByPath):
         require_language_model(model.config, SCORED)
         require(tokenizer is not None, "tokenizer", "the loaded model's tokenizer", None)
         self._config = model.config
-        self._tokenizer: Any = tokenizer
+        self.tokenizer: Any = tokenizer
         self.num_windows = 0
         self._masks = model.config.objective.kind in MASKED
         self._has_warned = False
@@ -230,7 +234,7 @@ class Scorer(PickledByPath):
         )
 
     def __repr__(self) -> str:
-        return f"Scorer({self._config.objective.kind}, {self._tokenizer.vocab_size:,} pieces)"
+        return f"Scorer({self._config.objective.kind}, {self.tokenizer.vocab_size:,} pieces)"
 
     def __call__(
         self,
@@ -254,7 +258,8 @@ class Scorer(PickledByPath):
             token is given all others of its window and the memory; the positions of the tokens in
             the sequence in which they are predicted, a list for all texts or one for each; or a
             function from the token ids of all texts, a list of int32 [T], to such lists. What is
-            given comes before the targets in any order.
+            given comes before the targets in any order. A text of several windows has the order
+            within each; only `left_to_right`, `random` and `pseudo` take one.
           num_orders: orders drawn for `random`.
           seed: of the random orders. An order depends on the seed, the number of the draw and the
             length alone: two texts have the same order of the positions that they share.
@@ -271,18 +276,22 @@ class Scorer(PickledByPath):
             `left_to_right` for a causal model; `num_orders` is below 1 or `seed` below 0; or there
             is not one item for each text.
           DataError: a span is not in its text; or not all that is given comes before the targets,
-            in a text that is longer than a window or for a causal model.
+            in a text that is longer than a window or for a causal model; or the order needs a text
+            of one window.
         """
         require_number("num_orders", num_orders, AT_LEAST_1)
         require_number("seed", seed, NOT_NEGATIVE)
-        name = order if isinstance(order, str) else "a permutation"
+        name = order if isinstance(order, str) else PERMUTATION
         if name != "left_to_right" and not self._masks:
             require_both_sides(self._config, f"score with order={name}")
         spans = [_one_each("given", given, texts), _one_each("targets", targets, texts)]
-        parts = [text_parts(self._tokenizer, *each) for each in zip(texts, *spans, strict=True)]
+        parts = [text_parts(self.tokenizer, *each) for each in zip(texts, *spans, strict=True)]
         for each in parts:
             self._require_windows_of(each)
-        keys = sort_keys(order, parts, num_orders, seed, self._most_certain)
+            if name in IN_ONE_WINDOW:
+                self._require_one_window(each.text, len(each.ids), f"order={name}")
+        most_certain = functools.partial(self._most_certain, whole_given)
+        keys = sort_keys(order, parts, num_orders, seed, most_certain)
         pairs = zip(parts, keys, strict=True)
         rows = [(text, of_order) for text, orders in pairs for of_order in orders]
         if self._masks:
@@ -298,7 +307,7 @@ class Scorer(PickledByPath):
             of_orders = np.stack(scored[number * num_rows : (number + 1) * num_rows])
             of_orders = of_orders[:, each.targets]
             totals = of_orders.sum(axis=1) if name == "random" else np.zeros(0)
-            pieces = [self._tokenizer.id_to_piece(i) for i in each.ids[each.targets]]
+            pieces = [self.tokenizer.id_to_piece(i) for i in each.ids[each.targets]]
             offsets = [each.offsets[position] for position in each.targets]
             results.append(Score(each.text, pieces, of_orders.mean(axis=0), offsets, totals))
         return results
@@ -312,11 +321,14 @@ class Scorer(PickledByPath):
           texts: the texts.
           purpose: of one window, for the error.
         """
-        for text in texts:
-            num_tokens = len(self._tokenizer.encode(text))
-            is_one = len(list(windows_of(self._config, num_tokens))) <= 1
-            expected = f"a text of one window for {purpose}"
-            require_data(is_one, f"{text:.60}", expected, f"{num_tokens} tokens")
+        with self.tokenizer.uncounted():
+            for text in texts:
+                self._require_one_window(text, len(self.tokenizer.encode(text)), purpose)
+
+    def _require_one_window(self, text: str, num_tokens: int, purpose: str) -> None:
+        is_one = len(list(windows_of(self._config, num_tokens))) <= 1
+        expected = f"a text of one window for {purpose}"
+        require_data(is_one, f"{text:.60}", expected, f"{num_tokens} tokens")
 
     def _require_windows_of(self, parts: TextParts) -> None:
         """Raises `DataError` unless the windows can give what is given before the targets."""
@@ -347,26 +359,23 @@ class Scorer(PickledByPath):
                 *(short, total, least, self._config.data.num_predict, self._config.data.seq_len),
             )
 
-    def _most_certain(self, parts: Sequence[TextParts], by: str) -> list[np.ndarray]:
+    def _most_certain(
+        self, whole_given: bool, parts: Sequence[TextParts], by: str
+    ) -> list[np.ndarray]:
         """Sort keys of texts in the order in which the model is most certain of the next token."""
         result: list[np.ndarray] = [np.zeros(0)] * len(parts)
         waiting = sorted(range(len(parts)), key=lambda text: -len(parts[text].ids))
         while waiting:
-            window, *others = windows_of(self._config, len(parts[waiting[0]].ids))
-            require_data(
-                not others,
-                f"{parts[waiting[0]].text:.60}",
-                f"a text of one window for order={by}",
-                len(parts[waiting[0]].ids),
-            )
+            [window] = windows_of(self._config, len(parts[waiting[0]].ids))
             size = window.batch_size(len(waiting))
             batch, waiting = waiting[:size], waiting[size:]
             padded = [parts[text] for text in batch + (size - len(batch)) * batch[-1:]]
             role_BT = np.full([size, window.length], HIDDEN)
             for row, of_row in enumerate(padded):
                 role_BT[row, : len(of_row.role)] = of_row.role
-            # Given tokens from left to right, then the targets one by one, then all others.
-            rank_BT = np.where(role_BT == GIVEN, np.cumsum(role_BT == GIVEN, axis=1) - 1, 1 << 20)
+            # Given tokens, then the targets one by one, then all others.
+            given_BT = 0 if whole_given else np.cumsum(role_BT == GIVEN, axis=1) - 1
+            rank_BT = np.where(role_BT == GIVEN, given_BT, 1 << 20)
             inputs = window.inputs([of_row.ids for of_row in padded])
             rows_B, is_open_BT = np.arange(size), role_BT == TARGET
             while is_open_BT.any():

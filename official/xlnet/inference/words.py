@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import bisect
 import dataclasses
+import fractions
 import itertools
 import math
 import re
@@ -74,9 +75,11 @@ def words_of(
     if not isinstance(score, Score):
         return [words_of(each, punctuation, unit) for each in score]
     log_p = score.log_likelihoods / (1.0 if unit == "nats" else math.log(2.0))
+    # Sums of all pieces so far without rounding errors that grow with the text.
+    sums = [*itertools.accumulate(map(fractions.Fraction, log_p.tolist()))]
     words: list[Word] = []
     for (start, end), pieces in word_spans(score.text, score.offsets, punctuation):
-        surprisal, cumulated = -math.fsum(log_p[pieces]), -math.fsum(log_p[: pieces[-1] + 1])
+        surprisal, cumulated = -math.fsum(log_p[pieces]), -float(sums[pieces[-1]])
         text = score.text[start:end]
         words.append(Word(len(words) + 1, text, start, end, len(pieces), surprisal, cumulated))
     return words

@@ -15,12 +15,13 @@ to start.
 from __future__ import annotations
 
 import collections
+import contextlib
 import hashlib
 import itertools
 import numbers
 import os
 import string
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import overload
 
 import numpy as np
@@ -190,6 +191,15 @@ class Tokenizer:
         self.splits |= {i: [token] for i, token in ids.items()}
         self._parts |= {i: [pieces[i]] for i in ids}
         self._is_split = np.isin(np.arange(num_pieces), list(self.splits))
+
+    @contextlib.contextmanager
+    def uncounted(self) -> Iterator[None]:
+        """Context manager in which texts that have been counted are tokenized again."""
+        counts, self.counts = self.counts, collections.Counter()
+        try:
+            yield
+        finally:
+            self.counts = counts
 
     def __repr__(self) -> str:
         return f"Tokenizer({self.vocab_size:,} pieces)"

@@ -290,7 +290,8 @@ class Loop(keras.callbacks.Callback):
         self.model.reset_metrics()
 
     def on_train_batch_end(self, batch, logs=None):
-        before, step = self.step, self.start + batch + 1
+        # Keras 3 counts the last execution as a whole one.
+        before, step = self.step, min(self.start + batch + 1, self._last_step)
         metrics = {name: float(value) for name, value in logs.items()}
         now = time.monotonic()
         self.step = step

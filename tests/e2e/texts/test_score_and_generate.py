@@ -80,7 +80,8 @@ def test_the_best_of_each_n_best_list_by_weights(capfd, world, tmp_path):
     """The first of equals; without weights, all hypotheses with their scores."""
     lists = [[("the cat", -1.5), ("a cat sat", -1), ("", -9)], [("in time", 0), ("in time", 0)]]
     lines = [
-        {"id": f"u{n}", "hyps": [{"text": text, "am": am} for text, am in hyps]}
+        # A score of theirs may have the name of one of ours.
+        {"id": f"u{n}", "hyps": [{"text": text, "am": am, "total": -am} for text, am in hyps]}
         for n, hyps in enumerate(lists)
     ]
     (tmp_path / "a.nbest").write_text("".join(json.dumps(line) + "\n" for line in lines))
@@ -88,7 +89,7 @@ def test_the_best_of_each_n_best_list_by_weights(capfd, world, tmp_path):
     [*rows, figures] = rows_of(capfd, *nbest, "--format=nbest")
     assert [row["utterance"] for row in rows] == [1, 1, 1, 2, 2] and figures["texts"] == 5
     assert [(row["text"], row["am"]) for row in rows] == [*lists[0], *lists[1]]
-    for weights, lm in (("am:1", 0), ("lm:-1e3,am:1", -1000)):
+    for weights, lm in (("am:1", 0), ("total:-1", 0), ("lm:-1e3,am:1", -1000)):
         [*best, _] = rows_of(capfd, *nbest, "--format=nbest", f"--weights={weights}")
         sums = [row["am"] + lm * row["log_likelihood"] for row in rows]
         expected = [np.argmax(sums[:3]), 3]
@@ -165,6 +166,15 @@ def test_orders_of_a_text_are_mixed_and_compared(capfd, world):
         assert figures[name] == pytest.approx(np.mean([row[name] for row in rows]))
     totals = [rows_of(capfd, *arguments, f"--order={o}")[0]["total"] for o in ORDERS]
     assert np.std(totals) > 0
+    long, outside = ["--text=" + "The cat sat. " * 99], ["--text=☃ sat."]
+    for order in ORDERS[1:]:
+        sentence = refused(run(capfd, *arguments, *long, f"--order={order}"))
+        assert f"a text of one window for order={order}" in sentence
+    unknown = [
+        rows_of(capfd, *arguments, *outside, *more)[-1]["unknown_tokens"]
+        for more in ([], ["--order=inside_out"], ["--consistency"])
+    ]
+    assert unknown[0] > 0 and len({*unknown}) == 1
     assert "consistency: expected texts" in refused(run(capfd, *arguments, *options, "--words"))
 
 
@@ -214,18 +224,28 @@ def test_pairs_are_compared_by_group(capfd, world, tmp_path):
         }
         for name, texts in regions.items()
     ]
+    formulas = ["(3;%good%) < (3;%bad%)", "(1;%good%) + (2;%good%) + (3;%good%) < (*;%good%)"]
     suite = {
-        "predictions": [{"type": "formula", "formula": "(3;%good%) < (3;%bad%)"}],
+        "predictions": [{"type": "formula", "formula": formula} for formula in formulas],
         "items": [{"item_number": 1, "conditions": conditions}],
     }
     source = tmp_path / "suite.json"
     source.write_text(json.dumps(suite, indent=1))
-    [figures] = rows_of(capfd, *arguments, f"--input={source}")
-    assert figures["pairs"] == 1
-    assert pd.read_csv(output)["prediction"].tolist() == ["(3;%good%) < (3;%bad%)"]
+    differences = []
+    for context in ([], ["--context=It was late, too."]):
+        [figures] = rows_of(capfd, *arguments, f"--input={source}", *context)
+        assert figures["pairs"] == 2
+        found = pd.read_csv(output)
+        assert found["prediction"].tolist() == formulas
+        differences.append(found["difference"].tolist())
+        assert differences[-1][1] == pytest.approx(0, abs=1e-4)  # Regions make up the text.
+    assert differences[0][0] != differences[1][0]
+    suite["predictions"].append({"type": "formula", "formula": "(4;%good%) < 1"})
+    (tmp_path / "wrong.json").write_text(json.dumps(suite))
     for wrong, message in (
         ([f"--input={world.text}"], "expected a string 'good'"),
         (["--text=a"], "--pairs: expected input"),
+        ([f"--input={tmp_path / 'wrong.json'}"], "prediction '(4;%good%) < 1': expected"),
         ([f"--input={tmp_path / 'pairs.jsonl'}", "--group=x"], "--group: expected a column"),
         ([f"--input={source}", "--output=x.xlsx"], "expected a file ending in .tsv"),
     ):
@@ -314,6 +334,8 @@ def test_wrong_input_is_one_sentence(capfd, world, verb, tmp_path, monkeypatch, 
         ({"text": 3}, [], "row 1: expected a string 'text', got 3"),
         ({"texts": "a"}, [], "row 1: expected a string 'text', got the columns texts; did you"),
         ({"text": "a", "word": "b"}, ["--words", "--output=w.tsv"], "got word; rename them"),
+        ({"text": "a"}, ["--unit=bits"], "--words: expected with unit and punctuation"),
+        ({"text": "a"}, ["--group=text"], "--group: expected pairs or norms"),
     ],
 )
 def test_columns_that_do_not_fit_are_one_sentence(row, flags, message, capfd, world, tmp_path):

@@ -80,10 +80,15 @@ def test_greedy_continuation_is_that_of_a_loop_over_the_whole_encoder(settings):
 def test_seeds_and_neighbours(text_model, tokenizer):
     """In two batches."""
     prompts = ["The first", "The second, which is longer"] * 5
+    options = {"tokenizer": tokenizer}
     first = generate(text_model, prompts, 7, Sampling(seed=3), tokenizer=tokenizer)
     assert generate(text_model, prompts, 7, Sampling(seed=3), tokenizer=tokenizer) == first
     assert generate(text_model, prompts[:2], 7, Sampling(seed=3), tokenizer=tokenizer) == first[:2]
     assert generate(text_model, prompts, 7, Sampling(seed=4), tokenizer=tokenizer) != first
+    blanks = fill_blanks(text_model, 3 * ["The ____{9} sat"], seed=3, temperature=1, **options)
+    assert len({*blanks}) == 3
+    mixed = ["a", "b", "The ____{9} sat"]
+    assert generate(text_model, mixed, 1, seed=3, **options)[2] == blanks[2]
     assert first[0] != first[2]
     assert all(text.startswith(prompt) for prompt, text in zip(prompts, first, strict=True))
 
@@ -131,7 +136,8 @@ def test_restrictions_too_small_for_float32_leave_the_most_probable_token(temper
 
 def fill(model, tokenizer, text, lengths):
     """Ids in every blank, filled greedily, and their log-likelihoods, for rows of lengths."""
-    return generation._fill(model, tokenizer, parse_blanks(tokenizer, text), lengths, GREEDY)
+    how = lengths, GREEDY, None, 0
+    return generation._fill(model, tokenizer, parse_blanks(tokenizer, text), *how)
 
 
 @pytest.mark.parametrize(
@@ -256,9 +262,10 @@ def test_texts_with_blanks_are_filled_and_others_continued(text_model, tokenizer
     )
     sampling = Sampling(**settings)
     found = generate(text_model, texts, 4, tokenizer=tokenizer, max_blank_length=2, **settings)
-    filled = fill_blanks(text_model, texts[::2], 2, sampling, tokenizer)
+    filled = fill_blanks(text_model, [texts[0], "____", texts[2]], 2, sampling, tokenizer)[::2]
     assert found[::2] == filled and "____" not in "".join(filled)
-    assert found[1] == generate(text_model, texts[1], 4, sampling, tokenizer) != texts[1]
+    prompts = ["A", texts[1]]  # What is drawn depends on the place in the list.
+    assert found[1] == generate(text_model, prompts, 4, sampling, tokenizer)[1] != texts[1]
     with pytest.raises(ConfigError, match="top_p"):
         generate(text_model, texts, tokenizer=tokenizer, top_p=2.0)
 

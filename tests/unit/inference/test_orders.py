@@ -89,9 +89,9 @@ def test_the_next_token_is_the_one_that_the_model_is_most_certain_of(models, sco
     """By a pass of the layers for each token; a given token comes first, a hidden one never."""
     ids = [30, 11, 17, 12, 25, 28, 13]
     text = " ".join(map(str, ids))
-    for given, hidden in (([], []), ([4], [1, 6])):
+    for given, hidden, whole in (([], [], True), ([2, 4], [1, 6], False), ([2, 4], [1, 6], True)):
         rank_T = np.full(7, 99)
-        rank_T[given] = 0
+        rank_T[given] = 0 if whole else range(len(given))
         targets = [n for n in range(7) if n not in [*given, *hidden]]
         left, total = {*targets}, 0.0
         while left:
@@ -113,7 +113,8 @@ def test_the_next_token_is_the_one_that_the_model_is_most_certain_of(models, sco
         ]
         if not given:
             spans = [None, None]
-        found = scorers["permutation"]([text, "12 13"], by, given=spans[0], targets=spans[1])[0]
+        parts = {"given": spans[0], "targets": spans[1], "whole_given": whole}
+        found = scorers["permutation"]([text, "12 13"], by, **parts)[0]
         assert found.total == pytest.approx(total, abs=1e-4)
 
 

@@ -98,6 +98,11 @@ def test_the_number_of_passes_is_that_of_the_steps_and_rows_are_independent(mode
     diffusion = models["absorbing_diffusion"]
     filled = fill_blanks(diffusion, "12 ____{3} 14 ____", tokenizer=NumberTokenizer(31), steps=2)
     assert len(filled.split()) == 6
+    count = stepwise._graph_of(diffusion).experimental_get_tracing_count
+    traces, texts = count(), [f"12 ____{{3}} {text}" for text in ("14", "14 15", "14 15 16")]
+    again = fill_blanks(diffusion, texts, tokenizer=NumberTokenizer(31), steps=2)
+    assert len({*again}) == 3
+    assert count() == traces + 1  # One graph for texts of three lengths.
 
 
 def test_names_that_flags_offer_are_those_that_decoding_knows():
@@ -113,6 +118,9 @@ def test_what_cannot_decode_in_steps_is_refused(models):
         generate(models["absorbing_diffusion"], "12", **options)
     with pytest.raises(ConfigError, match="generate in steps"):
         generate(random_model(kind="causal"), "12", steps=2, **options)
+    for more in ({"select": "margin"}, {"remask": True}):
+        with pytest.raises(ConfigError, match="steps: expected their number"):
+            generate(models["permutation"], "12", **options, **more)
     for wrong in ({"number": 0}, {"number": 2, "select": "best"}):
         with pytest.raises(ConfigError):
             Steps(**wrong)

@@ -30,7 +30,7 @@ from official.xlnet.files.json_files import read_json, write_json
 from official.xlnet.files.locks import only_writer
 from official.xlnet.files.schema import conform
 from official.xlnet.inference.task_prediction import task_of
-from official.xlnet.modeling.ops.keras import keras
+from official.xlnet.modeling.ops.keras import global_policy, keras
 from official.xlnet.runtime.distribution import is_chief
 from official.xlnet.runtime.progress import Progress
 from official.xlnet.tasks.task import comparable
@@ -101,7 +101,8 @@ class Runs:
         return run
 
     def _train(self, config: XLNetConfig, directory: str) -> Run:
-        keras.backend.clear_session()
+        with global_policy(None):  # Which Keras 3 would clear, too.
+            keras.backend.clear_session()
         start = time.monotonic()
         metric, metrics = None, {}
         try:

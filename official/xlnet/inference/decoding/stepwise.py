@@ -10,20 +10,29 @@ has order 0, what is not order 1.
 from __future__ import annotations
 
 import dataclasses
+import weakref
 from collections.abc import Callable, Mapping, Sequence
+from typing import Any
 
 import numpy as np
 import tensorflow as tf
 
-from official.xlnet.configs.validation import AT_LEAST_1, require_number, require_one_of
+from official.xlnet.configs.validation import (
+    AT_LEAST_1,
+    require,
+    require_number,
+    require_one_of,
+)
 from official.xlnet.inference.decoding.sampling import Sampling, choose
-from official.xlnet.inference.language_model import MASKED
+from official.xlnet.inference.language_model import MASKED, bucket
 from official.xlnet.inference.network.inference_encoder import finite
 from official.xlnet.inference.orders import CERTAINTY
 from official.xlnet.modeling.models.xlnet_pretrainer import XLNetPretrainer
 from official.xlnet.modeling.ops.keras import keras
 from official.xlnet.tokenization.special_tokens import MASK_ID, PAD_ID
 
+# The graphs of a model live as long as it does.
+_graphs: weakref.WeakKeyDictionary[XLNetPretrainer, Any] = weakref.WeakKeyDictionary()
 # How certain a token x [...] is, from the log-likelihoods of all tokens [..., V], its own, and a
 # random number.
 _SELECT: Mapping[str, Callable[[np.ndarray, np.ndarray, np.ndarray], np.ndarray]] = {
@@ -58,6 +67,15 @@ class Steps:
         require_one_of("select", self.select, _SELECT)
 
 
+def steps_of(number: int | None, select: str, remask: bool) -> Steps | None:
+    """`Steps`, or None for tokens one by one, which are not selected."""
+    if number is not None:
+        return Steps(number, select, remask)
+    is_default = (select, remask) == ("confidence", False)
+    require(is_default, "steps", "their number, for select and remask", None)
+    return None
+
+
 def decode_in_steps(
     model: XLNetPretrainer,
     token_ids: Sequence[Sequence[int]],
@@ -84,16 +102,15 @@ def decode_in_steps(
     """
     is_masked = model.config.objective.kind in MASKED
     places = "content_positions" if is_masked else "target_positions"
-    predict = tf.function(lambda inputs: tf.nn.log_softmax(model(inputs)["logits"]))
     longest, most = max(map(len, token_ids)), max(map(len, targets))
-    longest = max(longest, 1 + max(max(row) for row in targets))
-    # One column more, which unused targets point to.
-    ids_BT = keras.utils.pad_sequences(token_ids, longest + 1, padding="post", value=PAD_ID)
-    target_BP = keras.utils.pad_sequences(targets, most, padding="post", value=longest)
-    is_padding_BT = np.arange(longest + 1) >= [
+    # One column more, at least, which unused targets point to.
+    last = bucket(1 + max(longest, 1 + max(max(row) for row in targets))) - 1
+    ids_BT = keras.utils.pad_sequences(token_ids, last + 1, padding="post", value=PAD_ID)
+    target_BP = keras.utils.pad_sequences(targets, most, padding="post", value=last)
+    is_padding_BT = np.arange(last + 1) >= [
         [max(len(i), t[-1] + 1)] for i, t in zip(token_ids, targets, strict=True)
     ]
-    is_unused_BP = target_BP == longest
+    is_unused_BP = target_BP == last
     allowed_BPV = np.stack([np.pad(x, [(0, most - len(x)), (0, 0)], "edge") for x in is_allowed])
     wanted_B1 = np.sum(~is_unused_BP, axis=1)[:, None]
 
@@ -111,7 +128,8 @@ def decode_in_steps(
         if not is_masked:
             inputs["order"] = np.zeros_like(ids_BT)
             np.put_along_axis(inputs["order"], target_BP, ~is_known_BP, axis=1)
-        log_p_BPV = finite(predict({name: tf.constant(x) for name, x in inputs.items()}).numpy())
+        tensors = {name: tf.constant(x) for name, x in inputs.items()}
+        log_p_BPV = finite(_graph_of(model)(tensors).numpy())
         drawn_BP = _drawn(np.where(allowed_BPV, log_p_BPV, -np.inf), uniform(), sampling)
         drawn_score_BP = np.take_along_axis(log_p_BPV, drawn_BP[..., None], axis=2)[..., 0]
         drawn_certainty_BP = _SELECT[steps.select](log_p_BPV, drawn_score_BP, uniform())
@@ -129,6 +147,16 @@ def decode_in_steps(
         (token_P[~is_unused_P].tolist(), score_P[~is_unused_P])
         for token_P, score_P, is_unused_P in zip(token_BP, score_BP, is_unused_BP, strict=True)
     ]
+
+
+def _graph_of(model: XLNetPretrainer) -> Callable[[Mapping[str, tf.Tensor]], tf.Tensor]:
+    """Log-likelihoods of all tokens at the targets; a graph for each length and number of them."""
+    if model not in _graphs:
+        reference: Any = weakref.ref(model)  # With a strong one, the model would never be freed.
+        _graphs[model] = tf.function(
+            lambda inputs: tf.nn.log_softmax(reference()(inputs)["logits"]), autograph=False
+        )
+    return _graphs[model]
 
 
 def _drawn(log_p_BPV: np.ndarray, uniform_BP: np.ndarray, sampling: Sampling) -> np.ndarray:

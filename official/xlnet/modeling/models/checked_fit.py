@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import math
 from typing import Any
 
 import numpy as np
@@ -40,11 +39,13 @@ class CheckedFit(GuardedLayer, keras.Model):
     def compile(self, *args, **kwargs):
         """As in Keras; raises `ConfigError` for parts of the other Keras."""
         require_no_other_keras("compile", (args, kwargs))
-        if IS_KERAS_3:  # Which would compile with XLA by default.
-            kwargs.setdefault("jit_compile", False)
         super().compile(*args, **kwargs)
         if IS_KERAS_3 and self.distribute_strategy.num_replicas_in_sync > 1:
             sum_before_clipping(self.optimizer)
+
+    def _resolve_auto_jit_compile(self):
+        """Without XLA, which Keras 3 would use on a GPU, also in `predict` without `compile`."""
+        return False
 
     def _maybe_symbolic_build(self, iterator=None, data_batch=None):
         """Creates the variables of loss and metrics in Keras 3, which cannot do so in a step.
@@ -100,10 +101,21 @@ class CheckedFit(GuardedLayer, keras.Model):
                 "file, maybe of the other Keras: load it with compile=False, and compile again"
             ) from error
         self.compile(**settings)
-        if isinstance(self.optimizer, keras.optimizers.Optimizer):
+        is_of_keras = isinstance(self.optimizer, keras.optimizers.Optimizer)
+        if is_of_keras and not getattr(self.optimizer, "built", False):
             self.optimizer.build(self.trainable_variables)
 
-    def fit(self, x=None, y=None, *args, callbacks=None, validation_data=None, **kwargs):
+    def fit(
+        self,
+        x=None,
+        y=None,
+        batch_size=None,
+        epochs=1,
+        *args,
+        callbacks=None,
+        validation_data=None,
+        **kwargs,
+    ):
         """As in Keras; lists of texts and numbers are taken, too.
 
         Raises:
@@ -114,23 +126,21 @@ class CheckedFit(GuardedLayer, keras.Model):
         require_no_other_keras("callbacks", getattr(callbacks, "callbacks", callbacks))
         _check_callbacks(callbacks, self.optimizer)
         _check_weights(x, y, **kwargs)
-        kwargs |= {"callbacks": callbacks, "validation_data": self._inputs(validation_data)}
+        heldout = self._cut(self._inputs(validation_data), kwargs.get("validation_steps"))
+        kwargs |= {"callbacks": callbacks, "validation_data": heldout}
         if hasattr(x, "element_spec"):  # Keras 3 warns that it does not shuffle a data set.
             kwargs.setdefault("shuffle", False)
-        if IS_KERAS_3 and (num_steps := kwargs.get("steps_per_epoch")):
-            # Keras 3 would end an epoch after a whole execution, beyond its last step.
-            divisor = math.gcd(self.steps_per_execution, num_steps)
-            if divisor < self.steps_per_execution:
-                self.steps_per_execution, self.train_function = divisor, None
+        inputs = self._cut(self._inputs(x), kwargs.get("steps_per_epoch"), epochs)
         try:
-            return super().fit(self._inputs(x), _arrays(y), *args, **kwargs)
+            return super().fit(inputs, _arrays(y), batch_size, epochs, *args, **kwargs)
         except KeyboardInterrupt as error:
             raise StoppedError(*error.args or ["interrupted"]) from None
 
     def evaluate(self, x=None, y=None, *args, **kwargs):
         """As in Keras; raises `ConfigError` where there are sample weights without labels."""
         _check_weights(x, y, **kwargs)
-        return super().evaluate(self._inputs(x), _arrays(y), *args, **kwargs)
+        inputs = self._cut(self._inputs(x), kwargs.get("steps"))
+        return super().evaluate(inputs, _arrays(y), *args, **kwargs)
 
     def predict(self, x, *args, **kwargs):
         """As in Keras; lists of texts are taken, too."""
@@ -145,6 +155,20 @@ class CheckedFit(GuardedLayer, keras.Model):
         """As in Keras; raises `ConfigError` where there are sample weights without labels."""
         _check_weights(x, y, **kwargs)
         return super().test_on_batch(self._inputs(x), _arrays(y), *args, **kwargs)
+
+    def _cut(self, data: Any, steps: int | None, epochs: int = 1) -> Any:
+        """Data that ends after some steps, where Keras 3 would end after a whole execution.
+
+        Of what cannot be cut, an execution has as many steps as divide theirs.
+        """
+        if not IS_KERAS_3 or not steps or steps % self.steps_per_execution == 0:
+            return data
+        if isinstance(data, tf.data.Dataset) and epochs == 1:
+            return data.take(steps)
+        sizes = range(1, self.steps_per_execution)
+        self.steps_per_execution = max(size for size in sizes if steps % size == 0)
+        self.train_function = self.test_function = None
+        return data
 
     def _inputs(self, x: Any) -> Any:
         """Inputs with arrays for lists; raises an error where token ids are out of range."""

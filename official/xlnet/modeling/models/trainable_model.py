@@ -103,8 +103,8 @@ class TrainableModel(CheckedFit):
         """Chooses the optimizer; loss and metrics are the model's own.
 
         Args:
-          optimizer: any optimizer of `keras.optimizers`, `keras.optimizers.legacy` or
-            `official.nlp.optimization`, its name, or a `LossScaleOptimizer` around one.
+          optimizer: any optimizer of `keras.optimizers`, its name, or a `LossScaleOptimizer` around
+            one; with tf_keras also of `keras.optimizers.legacy` or `official.nlp.optimization`.
           loss: None, as for the next three.
           metrics: None.
           loss_weights: None.
@@ -112,7 +112,7 @@ class TrainableModel(CheckedFit):
           **kwargs: as in Keras: `jit_compile`, `run_eagerly`, `steps_per_execution`, …
 
         Raises:
-          ConfigError: there is a loss or a metric, or the optimizer comes from Keras 3.
+          ConfigError: there is a loss or a metric, or the optimizer is of the other Keras.
         """
         unused = {
             "loss": loss,
@@ -139,7 +139,10 @@ class TrainableModel(CheckedFit):
           purpose: a number that no other kind of model has.
         """
         seed = tf.constant([self.config.training.seed, purpose], tf.int32)
-        seed = fold_in(seed, tf.cast(self.optimizer.iterations, tf.int32))
+        optimizer = getattr(self.optimizer, "inner_optimizer", self.optimizer)
+        # Those of Keras 3 count updates, which `gradient_accumulation_steps` are one of.
+        steps = optimizer._iterations if IS_KERAS_3 else optimizer.iterations
+        seed = fold_in(seed, tf.cast(steps, tf.int32))
         return fold_in(seed, tf.distribute.get_replica_context().replica_id_in_sync_group)
 
     def with_layer_losses(self, loss_sum: tf.Tensor, weights: tf.Tensor) -> tf.Tensor:

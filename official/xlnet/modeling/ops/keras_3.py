@@ -119,6 +119,8 @@ def apply_sums(optimizer: Any, gradients: list[tf.Tensor], variables: list) -> N
     if isinstance(optimizer, keras.optimizers.LossScaleOptimizer):  # Takes scaled ones.
         scale = tf.convert_to_tensor(optimizer.dynamic_scale)
         gradients = [gradient * scale for gradient in gradients]
+    elif optimizer.loss_scale_factor:  # By which it divides.
+        gradients = [gradient * optimizer.loss_scale_factor for gradient in gradients]
     with without_reduction(getattr(optimizer, "inner_optimizer", optimizer)):
         optimizer.apply_gradients(zip(gradients, variables, strict=True))
 

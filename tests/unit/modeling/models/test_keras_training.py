@@ -1,5 +1,7 @@
 """The models as Keras users train them: optimizers, precision, forms of a batch, wrong batches."""
 
+import itertools
+
 import numpy as np
 import pytest
 import tensorflow as tf
@@ -236,12 +238,26 @@ def test_a_callback_that_sets_a_scheduled_rate(pretrainer, callback):
     assert rates == pytest.approx([0.5 if callback is RATE_CALLBACKS[0] else 0.01])
 
 
-def test_an_epoch_ends_within_an_execution(pretrainer):
-    pretrainer.compile("sgd", steps_per_execution=3)
-    data, ends = tf.data.Dataset.from_tensors(random_windows(0)).repeat(), []
-    each = keras.callbacks.LambdaCallback(on_train_batch_end=lambda batch, logs: ends.append(batch))
-    pretrainer.fit(data, steps_per_epoch=4, verbose=0, callbacks=[each])
-    assert ends[-1] == 3 and int(tf.convert_to_tensor(pretrainer.optimizer.iterations)) == 4
+def test_epochs_and_evaluations_end_within_an_execution(pretrainer):
+    """After as many batches as with one step in each."""
+    windows = [random_windows(seed, context_length=0) for seed in range(5)]
+    stacked = {name: np.stack([batch[name] for batch in windows]) for name in windows[0]}
+
+    endless = tf.data.Dataset.from_tensor_slices(stacked).repeat()
+    heldout = {"validation_data": endless, "validation_steps": 2}
+
+    def found(size):
+        randomize(pretrainer.trainable_variables, seed=3, scale=0.1)
+        pretrainer.compile("sgd", steps_per_execution=size)
+        losses = [pretrainer.evaluate(endless, steps=4, verbose=0)]
+        for epochs in (1, 2):
+            steps = {"steps_per_epoch": 4, "epochs": epochs, **heldout}
+            losses += itertools.chain(*pretrainer.fit(endless, verbose=0, **steps).history.values())
+            losses.append(pretrainer.evaluate(endless, steps=4, verbose=0))
+        assert int(tf.convert_to_tensor(pretrainer.optimizer.iterations)) == 12
+        return tf.nest.flatten(losses)
+
+    np.testing.assert_allclose(found(3), found(1), rtol=1e-4)
 
 
 def test_a_training_loop_of_your_own_does_what_fit_does():
