@@ -151,14 +151,15 @@ def _lines(text: str, keep_whitespace: bool) -> Document:
 
 def _cut_lines(document: Document, counts: Counts) -> Iterable[str]:
     for line in document:
-        while len(line) > MAX_LINE_CHARS:
-            space = line.rfind(" ", 1, MAX_LINE_CHARS)
-            cut = space if space > 0 else MAX_LINE_CHARS
+        start = 0
+        while len(line) - start > MAX_LINE_CHARS:
+            space = line.rfind(" ", start + 1, start + MAX_LINE_CHARS)
+            end = space if space > 0 else start + MAX_LINE_CHARS
             counts["cut_lines"] += 1
-            yield line[:cut]
-            line = line[cut:].lstrip()
-        if line:
-            yield line
+            yield line[start:end]
+            start = next((n for n in range(end, len(line)) if not line[n].isspace()), len(line))
+        if start < len(line):
+            yield line[start:]
 
 
 # Blocks of text that end at document boundaries.

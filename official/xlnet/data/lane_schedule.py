@@ -76,6 +76,11 @@ class Position:
         without_memory = [piece._replace(memory_from=piece.window) for piece in left]
         return Position(rows, (*self.waiting, *without_memory), self.next_number)
 
+    def without_memory(self) -> Position:
+        """Returns the same position, whose rows remember nothing of what they have read."""
+        rows = (piece and piece._replace(memory_from=piece.window) for piece in self.rows)
+        return dataclasses.replace(self, rows=tuple(rows))
+
     def as_dict(self) -> dict[str, Any]:
         """Returns a JSON-serializable dictionary."""
         return dataclasses.asdict(self)

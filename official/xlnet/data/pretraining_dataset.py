@@ -127,10 +127,12 @@ class Records:
     def first_windows(self, number: int) -> tf.data.Dataset:
         """Returns about as many windows of the training split, the first ones of every lane.
 
-        Batches are of up to 64 windows.
+        Of more lanes than that, those at equal distances. Batches are of up to 64 windows.
         """
-        rows = self.largest_batch("train", _FIRST_ROWS)
-        return self.batches(rows, epochs=1).take(-(-number // rows))
+        lanes = self.split("train").num_lanes
+        distance = max(1, lanes // number) | 1  # An odd one, for lanes of both directions.
+        windows = self.batches(lanes, epochs=1).unbatch().shard(distance, 0)
+        return windows.take(number).batch(min(lanes, _FIRST_ROWS))
 
     def batches(
         self,
@@ -465,7 +467,9 @@ def load_data_tokenizer(manifest: Manifest, path: str) -> Tokenizer:
     Raises:
       DataError: the vocabulary is missing, invalid, or not the one in the manifest.
     """
-    tokenizer = Tokenizer(os.path.join(path, VOCAB_FILE))
+    settings = manifest.source.get("settings", {})
+    cleaning = {name: bool(settings.get(name)) for name in TEXT_SETTINGS}
+    tokenizer = Tokenizer(os.path.join(path, VOCAB_FILE), **cleaning)
     meaning = f"as in {MANIFEST_FILE}"
     check_sha256(tokenizer.model_file, manifest.vocab_sha256, meaning, _OTHER_FILE)
     return tokenizer

@@ -42,8 +42,8 @@ class Part:
         self.shape = [self.lanes.num_lanes, self.lanes.windows_per_lane]
         self.records.verify(self.rows)
 
-    def go_to(self, saved: dict[str, Any] | None, where: str) -> None:
-        """Moves to a position; see `RunData.go_to`."""
+    def go_to(self, saved: dict[str, Any] | None, where: str, remembers: bool) -> None:
+        """Moves to a position, whose rows may have a memory; see `RunData.go_to`."""
         self.position = Position.start(self.rows)
         if saved is not None:
             expected = conform(saved.get("lanes_and_windows"), list[int], where)
@@ -55,6 +55,8 @@ class Part:
                 self.shape,
             )
             self.position = Position.from_dict(saved["position"]).resized(self.rows)
+            if not remembers:
+                self.position = self.position.without_memory()
         self.schedule = LaneSchedule(self.position, self.shape[1])
 
     def record(self, steps: int) -> dict[str, Any]:
@@ -113,6 +115,8 @@ class RunData:
         replicas, even = strategy.num_replicas_in_sync, data_sets[0].manifest.bidirectional
         training.require_shares(replicas, even=even)
         rows = rows_of(shares, self._batch_size, replicas * (2 if even else 1))
+        # Where the rows of each of several data sets are in the memory of a checkpoint.
+        self._places = [replicas, *rows]
         self.parts: list[Part] = []
         for data_set, num_rows in zip(data_sets, rows, strict=True):
             first_id = sum(part.lanes.windows for part in self.parts)
@@ -153,17 +157,18 @@ class RunData:
         """
         self.start_step = step
         positions: list[Any] = [None] * len(self.parts)
-        where = ""
+        where, remembers = "", len(self.parts) == 1
         if saved is not None:
             where = saved.prefix
+            remembers |= saved.record.get("places") == self._places
             positions = [saved.record, *conform(saved.record.get("others", []), list[dict], where)]
         for part, record in zip(self.parts, positions, strict=True):
-            part.go_to(record, where)
+            part.go_to(record, where, remembers)
 
     def record(self, step: int) -> dict[str, Any]:
         """Returns the data position at a step, as JSON to be stored with a checkpoint."""
         first, *others = (part.record(step - self.start_step) for part in self.parts)
-        return first | ({"others": others} if others else {})
+        return first | ({"others": others, "places": self._places} if others else {})
 
     def first_windows(self, number: int) -> Iterator[dict[str, tf.Tensor]]:
         """Yields batches of the first windows of each data set, about `number` by their shares."""

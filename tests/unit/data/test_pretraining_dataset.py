@@ -248,3 +248,11 @@ def test_a_faulty_writers_records_are_refused(own_data_set, name):
     with pytest.raises(DataError, match=sentence), reading.reading_errors(path, "train"):
         list(pretraining_dataset(path, 6).take(WINDOWS + 1))
     attempt(lambda: as_html(read_window(path, lane=2, index=2)))  # A page, or a sentence.
+
+
+@pytest.mark.parametrize("settings", [{}, {"lowercase": True}, {"keep_accents": True}])
+def test_phrases_are_tokenized_as_the_records_were(world, settings):
+    manifest = dataclasses.replace(Manifest.load(world.data), source={"settings": settings})
+    tokenizer = reading.load_data_tokenizer(manifest, world.data)
+    expected = {"lowercase": False, "keep_accents": False} | settings
+    assert {name: getattr(tokenizer, name) for name in expected} == expected

@@ -12,6 +12,7 @@ from official.xlnet.checkpoints.any_format import load_config
 from official.xlnet.checkpoints.convert import convert
 from official.xlnet.checkpoints.model_directory import save_pretrained
 from official.xlnet.configs.experiment import XLNetConfig
+from official.xlnet.data import pretraining_dataset
 from official.xlnet.data.pretraining_dataset import Records
 from official.xlnet.data.schema import Manifest
 from official.xlnet.modeling.models.xlnet_pretrainer import XLNetPretrainer
@@ -74,6 +75,19 @@ def test_the_unigram_baseline_has_smoothed_counts_and_needs_few_windows(world):
     assert UnigramBaseline(found, 0, 10).loss == pytest.approx(entropy)
     some = unigram_distribution(records.first_windows(2), VOCAB)
     assert some.sum() == pytest.approx(1) and np.abs(some - found).max() > 0
+
+
+def test_the_first_windows_are_of_all_lanes(world, monkeypatch):
+    monkeypatch.setattr(pretraining_dataset, "_FIRST_ROWS", 2)
+    records = Records(world.data)
+    lanes = records.split("train")
+    for number in (lanes.num_lanes // 3, lanes.num_lanes, 2 * lanes.num_lanes):
+        batches = [batch["window_id"].numpy() for batch in records.first_windows(number)]
+        assert max(map(len, batches)) == 2 and sum(map(len, batches)) == number
+        lane_of = np.concatenate(batches) // lanes.windows_per_lane
+        of_lanes, counts = np.unique(lane_of, return_counts=True)
+        assert len(of_lanes) == min(number, lanes.num_lanes) and len({*counts}) == 1
+        assert np.ptp(np.diff(of_lanes)) == 0 and {*(of_lanes % 2)} == {0, 1}
 
 
 @pytest.mark.parametrize(

@@ -79,6 +79,13 @@ def test_each_data_set_is_read_by_its_rows_alone(world, other):
     resumed.go_to(23, SavedState("checkpoint", data.record(23)))
     for name, value in next(iter(itertools.islice(resumed.training(), 16, 17))).items():
         np.testing.assert_array_equal(value, batch[name])
+    # Rows of another number stand elsewhere in the memory of the checkpoint.
+    assert next(iter(resumed.training()))["context_length"].numpy().any()
+    config.training.batch_size = 4
+    resumed = RunData(config.training, records, tf.distribute.get_strategy(), [2, 1])
+    resumed.go_to(23, SavedState("checkpoint", data.record(23)))
+    first, second = (x["context_length"].numpy() for x in itertools.islice(resumed.training(), 2))
+    assert not first.any() and second.any()
 
 
 @pytest.mark.usefixtures("eager")

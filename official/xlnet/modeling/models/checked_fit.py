@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import contextlib
+import types
 from typing import Any
 
 import numpy as np
 import tensorflow as tf
+from absl import logging
 
 from official.xlnet.errors import ConfigError, StoppedError, require_config
 from official.xlnet.modeling.networks.encoder_inputs import require_known
@@ -24,6 +26,9 @@ _SETS_THE_RATE = (
 )
 
 
+_NO_FUNCTION = types.SimpleNamespace(size=0, function=None)
+
+
 class CheckedFit(GuardedLayer, keras.Model):
     """A Keras model that refuses arguments of `fit` that would have no effect."""
 
@@ -31,6 +36,8 @@ class CheckedFit(GuardedLayer, keras.Model):
     _training_state = None
     # Keras 3 would trace it in a SavedModel, with inputs that have no names.
     _default_save_signature = None
+    # The function of `evaluate` for steps that are no whole executions.
+    _fitting_test = _NO_FUNCTION
     steps_per_execution: int
 
     def __repr__(self) -> str:
@@ -40,6 +47,7 @@ class CheckedFit(GuardedLayer, keras.Model):
         """As in Keras; raises `ConfigError` for parts of the other Keras."""
         require_no_other_keras("compile", (args, kwargs))
         super().compile(*args, **kwargs)
+        self._fitting_test = _NO_FUNCTION
         if IS_KERAS_3 and self.distribute_strategy.num_replicas_in_sync > 1:
             sum_before_clipping(self.optimizer)
 
@@ -126,21 +134,39 @@ class CheckedFit(GuardedLayer, keras.Model):
         require_no_other_keras("callbacks", getattr(callbacks, "callbacks", callbacks))
         _check_callbacks(callbacks, self.optimizer)
         _check_weights(x, y, **kwargs)
-        heldout = self._cut(self._inputs(validation_data), kwargs.get("validation_steps"))
-        kwargs |= {"callbacks": callbacks, "validation_data": heldout}
+        inputs, heldout = self._inputs(x), self._inputs(validation_data)
+        steps = kwargs.get("steps_per_epoch"), kwargs.get("validation_steps")
+        pairs = zip((inputs if epochs == 1 else None, heldout), steps, strict=True)
+        size = self._fitting(*(n for data, n in pairs if not isinstance(data, tf.data.Dataset)))
+        if size < self.steps_per_execution:
+            logging.info("steps_per_execution is %d here, a divisor of the steps", size)
+            self.steps_per_execution, self._fitting_test = size, _NO_FUNCTION
+            self.train_function = self.test_function = None
+        kwargs |= {"callbacks": callbacks, "validation_data": self._cut(heldout, steps[1])}
         if hasattr(x, "element_spec"):  # Keras 3 warns that it does not shuffle a data set.
             kwargs.setdefault("shuffle", False)
-        inputs = self._cut(self._inputs(x), kwargs.get("steps_per_epoch"), epochs)
         try:
-            return super().fit(inputs, _arrays(y), batch_size, epochs, *args, **kwargs)
+            data = self._cut(inputs, steps[0])
+            return super().fit(data, _arrays(y), batch_size, epochs, *args, **kwargs)
         except KeyboardInterrupt as error:
             raise StoppedError(*error.args or ["interrupted"]) from None
 
     def evaluate(self, x=None, y=None, *args, **kwargs):
         """As in Keras; raises `ConfigError` where there are sample weights without labels."""
         _check_weights(x, y, **kwargs)
-        inputs = self._cut(self._inputs(x), kwargs.get("steps"))
-        return super().evaluate(inputs, _arrays(y), *args, **kwargs)
+        data, steps = self._inputs(x), kwargs.get("steps")
+        inputs, size = self._cut(data, steps), self._fitting(steps)
+        if inputs is not data or size == self.steps_per_execution:
+            return super().evaluate(inputs, _arrays(y), *args, **kwargs)
+        # Training goes on as before; what is traced here is for the next evaluation, too.
+        before, kept = (self.steps_per_execution, self.test_function), self._fitting_test
+        self.steps_per_execution = size
+        self.test_function = kept.function if kept.size == size else None
+        try:
+            return super().evaluate(inputs, _arrays(y), *args, **kwargs)
+        finally:
+            self._fitting_test = types.SimpleNamespace(size=size, function=self.test_function)
+            self.steps_per_execution, self.test_function = before
 
     def predict(self, x, *args, **kwargs):
         """As in Keras; lists of texts are taken, too."""
@@ -156,19 +182,17 @@ class CheckedFit(GuardedLayer, keras.Model):
         _check_weights(x, y, **kwargs)
         return super().test_on_batch(self._inputs(x), _arrays(y), *args, **kwargs)
 
-    def _cut(self, data: Any, steps: int | None, epochs: int = 1) -> Any:
-        """Data that ends after some steps, where Keras 3 would end after a whole execution.
+    def _cut(self, data: Any, steps: int | None) -> Any:
+        """Data that ends after some steps, where Keras 3 would end after a whole execution."""
+        is_cut = (
+            isinstance(data, tf.data.Dataset) and self._fitting(steps) < self.steps_per_execution
+        )
+        return data.take(steps) if is_cut else data
 
-        Of what cannot be cut, an execution has as many steps as divide theirs.
-        """
-        if not IS_KERAS_3 or not steps or steps % self.steps_per_execution == 0:
-            return data
-        if isinstance(data, tf.data.Dataset) and epochs == 1:
-            return data.take(steps)
-        sizes = range(1, self.steps_per_execution)
-        self.steps_per_execution = max(size for size in sizes if steps % size == 0)
-        self.train_function = self.test_function = None
-        return data
+    def _fitting(self, *steps: int | None) -> int:
+        """The most steps of an execution that divide some steps, as Keras 3 needs."""
+        sizes = range(self.steps_per_execution, 0, -1)
+        return next(n for n in sizes if not (IS_KERAS_3 and any(x and x % n for x in steps)))
 
     def _inputs(self, x: Any) -> Any:
         """Inputs with arrays for lists; raises an error where token ids are out of range."""

@@ -260,6 +260,33 @@ def test_epochs_and_evaluations_end_within_an_execution(pretrainer):
     np.testing.assert_allclose(found(3), found(1), rtol=1e-4)
 
 
+def test_a_run_evaluates_distributed_data_between_executions(pretrainer):
+    """Which cannot be cut: training goes on with executions of its own."""
+    windows = [random_windows(seed, context_length=0) for seed in range(5)]
+    stacked = {name: np.stack([batch[name] for batch in windows]) for name in windows[0]}
+    data = tf.distribute.get_strategy().distribute_datasets_from_function(
+        lambda context: tf.data.Dataset.from_tensor_slices(stacked).repeat()
+    )
+
+    def found(size, steps):
+        randomize(pretrainer.trainable_variables, seed=3, scale=0.1)
+        pretrainer.compile("sgd", steps_per_execution=size)
+        losses, sizes = [], []
+
+        def evaluate(batch, logs):
+            if batch % 4 == 3:
+                losses.append(pretrainer.evaluate(data, steps=3, verbose=0))
+                sizes.append(pretrainer.steps_per_execution)
+
+        hook = keras.callbacks.LambdaCallback(on_train_batch_end=evaluate)
+        pretrainer.fit(data, steps_per_epoch=steps, callbacks=[hook], verbose=0)
+        assert {*sizes} == {size} and len(losses) == steps // 4
+        assert int(tf.convert_to_tensor(pretrainer.optimizer.iterations)) == steps
+        return tf.nest.flatten(losses)
+
+    np.testing.assert_allclose(found(4, 8), found(1, 8), rtol=1e-4)
+
+
 def test_a_training_loop_of_your_own_does_what_fit_does():
     """Weights and memory after two steps of plain gradient descent."""
     windows = [random_windows(seed, context_length=MEMORY * seed) for seed in range(2)]
