@@ -96,10 +96,7 @@ _READINGS = {
     "span": "span, nats per token",
     "pseudo": "single tokens, nats",
 }
-_MORE = {
-    "context": "effective context, words",
-    "hard_context": "effective context of the hardest tenth",
-}
+_AGREEMENT = {"deviation": "deviation, nats", "halves_gap": "gap of halves, nats"}
 
 
 def main() -> None:
@@ -269,9 +266,8 @@ def with_context_lengths(runs: list[dict[str, Any]]) -> list[dict[str, Any]]:
             if table and run["seed"] == seed and run["steps"] == _EQUAL_COMPUTE.get(run["row"])
         }
         tables = {row: table for row, (_, table) in group.items()}
-        for key, hardest in (("hard_context", 0.1), ("context", 1.0)):
-            for row, length in relative_context_lengths(tables, _CONTEXTS, hardest).items():
-                group[row][0][key] = length
+        for row, length in relative_context_lengths(tables, _CONTEXTS).items():
+            group[row][0]["context"] = length
     return runs
 
 
@@ -316,14 +312,16 @@ def _difference(runs: Mapping[str, Sequence[dict]], name: str, reading: str) -> 
 
 def _consistency(runs: Sequence[dict[str, Any]]) -> str:
     """How far the orders of a text are from each other, by K, training length and size."""
-    lines = [["", "steps", _READINGS["random"], "deviation, nats", "gap of halves, nats"]]
+    lines = [["", "steps", *_AGREEMENT.values(), "effective context, words"]]
     for name, steps in runs_of(list(ROWS)):
-        found = [run for run in runs if (run["row"], run["steps"]) == (name, steps)]
-        if found and "deviation" in found[0]:
-            keys = ("random", *Consistency._fields)
-            cells = [mean_and_interval([run[key] for run in found], 3) for key in keys]
+        if found := [run for run in runs if (run["row"], run["steps"]) == (name, steps)]:
+            cells = [_mean(found, key, 1) for key in (*_AGREEMENT, "context")]
             lines.append([ROWS[name].title, str(steps), *cells])
     return markdown_table(lines)
+
+
+def _mean(runs: Sequence[dict[str, Any]], key: str, digits: int = 3) -> str:
+    return mean_and_interval([run[key] for run in runs], digits) if key in runs[0] else "–"
 
 
 def _of(runs: Sequence[dict[str, Any]], steps: Mapping[str, int]) -> dict[str, list[dict]]:
@@ -334,16 +332,11 @@ def _of(runs: Sequence[dict[str, Any]], steps: Mapping[str, int]) -> dict[str, l
 def _readings(runs: Sequence[dict[str, Any]], steps: Mapping[str, int]) -> str:
     rows = _of(runs, steps)
     measured = dict.fromkeys(key for found in rows.values() for run in found for key in run)
-    columns = {key: title for key, title in (_READINGS | _MORE).items() if key in measured}
+    columns = {key: title for key, title in _READINGS.items() if key in measured}
     columns |= {key: key for key in measured if key.startswith("accuracy")}
     lines = [["", "seeds", "steps", *columns.values()]]
     for name, found in rows.items():
-        cells = [
-            mean_and_interval([run[key] for run in found], 0 if key.endswith("context") else 3)
-            if key in found[0]
-            else "–"
-            for key in columns
-        ]
+        cells = [_mean(found, key) for key in columns]
         lines.append([ROWS[name].title, str(len(found)), str(steps[name]), *cells])
     return markdown_table(lines)
 
