@@ -158,7 +158,10 @@ def _served_task(name: str | None, inputs: Sequence[str], path: str) -> TaskConf
     inferred = INPUTS.get(tuple(sorted(inputs)), INPUTS[()])
     task = TaskConfig(name=known.get("name", name) or inferred)
     task.columns = known.get("columns", ())
-    is_file = path != STANDARD
-    if is_file and task.has_text_columns and (columns := columns_of(path, task)):
-        task.text_columns = columns_of_inputs(inputs, columns, path)
+    if task.has_text_columns:
+        columns = columns_of(path, task) if path != STANDARD else ()
+        if columns:
+            task.text_columns = columns_of_inputs(inputs, columns, path)
+        elif len(inputs) > 1:  # By name: a server lists its inputs in any order.
+            task.text_columns = tuple(inputs)
     return task

@@ -2,15 +2,19 @@
 
 import contextlib
 import csv
+import itertools
 import json
 import keyword
+import os
 import random
 import re
 
+import numpy as np
 import pytest
 from tensorflow.core.framework import types_pb2
 from tensorflow_serving.apis import predict_pb2
 
+from official.xlnet.commands.predict import predict_file
 from official.xlnet.data.graph_names import columns_of_inputs, graph_names
 from official.xlnet.errors import ConfigError, DataError
 from official.xlnet.serving.client import endpoint
@@ -89,6 +93,28 @@ def write_rows(path, columns, texts, rng):
         writer.writeheader()
         writer.writerows(rows)
     return str(path), rows
+
+
+@pytest.mark.parametrize("names", itertools.permutations(("premise", "hypothesis", "note")))
+def test_texts_of_standard_input_are_sent_by_name(tmp_path, monkeypatch, names):
+    """In whatever order the rows have them, and the server lists its inputs."""
+    rows, sent = [{name: f"{name} {n}" for name in names} for n in range(3)], []
+
+    class Server:
+        address = "localhost:1"
+
+        def input_names(self):
+            return ["hypothesis", "premise"]
+
+        def predict(self, inputs):
+            sent.append(inputs)
+            return {"score": np.zeros(3)}
+
+    monkeypatch.setattr(endpoint, "connect", lambda *_: Server())
+    parts = [b"", "".join(json.dumps(row) + "\n" for row in rows).encode()]
+    monkeypatch.setattr(os, "read", lambda *_: parts.pop())
+    predict_file("-", str(tmp_path / "predictions.jsonl"), endpoint=Server.address)
+    assert sent == [{name: [row[name] for row in rows] for name in ("hypothesis", "premise")}]
 
 
 @pytest.mark.slow
