@@ -7,6 +7,7 @@ import sys
 from collections.abc import Iterable, Sequence
 from typing import Annotated, Any
 
+from data_prep.tasks.columns import ID_COLUMNS
 from data_prep.tasks.task_data import read_task, stream_task
 from official.xlnet.analysis.report_page import task_page, write_page
 from official.xlnet.api.finetuning import comparison
@@ -89,9 +90,12 @@ class Predictor(PickledByPath):
         settings = self._ensemble.task.config.task
         found = self._ensemble.predict(stream_task(inputs, settings))
         predictions = [with_label_type(prediction, settings.label_type) for prediction in found]
-        labels = inputs.index.tolist() if hasattr(inputs, "iloc") else []
+        names = {*getattr(inputs, "columns", ())} - {*settings.text_columns}
+        # Of ranking, it is `document_id`.
+        has_ids = bool({str(name).lower() for name in names} & {*ID_COLUMNS, "document_id"})
+        labels = inputs.index.tolist() if hasattr(inputs, "iloc") and not has_ids else []
         for number, label in enumerate(labels):
-            if predictions[number]["id"] == str(number + 1):  # No column of ids.
+            if predictions[number]["id"] == str(number + 1):  # Not an id of an example.
                 predictions[number]["id"] = label
         return predictions
 

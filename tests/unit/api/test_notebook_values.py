@@ -71,6 +71,9 @@ def test_predictors_give_the_index_of_a_frame_and_the_same_elsewhere(tmp_path):
     assert [row["id"] for row in predictor(frame["text"])] == ["b", "a"]
     assert [row["id"] for row in predictor(frame.reset_index(drop=True))] == [0, 1]
     assert [row["id"] for row in predictor(frame.assign(id=["x", "y"]))] == ["x", "y"]
+    for name in ("id", "ID", "Guid", "index"):  # Ids that are the numbers of the rows, too.
+        assert [row["id"] for row in predictor(frame.assign(**{name: [1, 2]}))] == ["1", "2"]
+    assert [row["id"] for row in predictor(frame.assign(pair_id=[1, 2]))] == ["b", "a"]
     assert [row["id"] for row in predictor(TEXTS)] == ["1", "2"]
     assert pickle.loads(pickle.dumps(predictor))(frame) == found
 
