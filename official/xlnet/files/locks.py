@@ -119,7 +119,7 @@ def _lease(path: str) -> Iterator[None]:
         del _leases[path]
         _taken_over.pop(path, None)
         with contextlib.suppress(OSError):  # It expires.
-            if _read(path).startswith(lease):
+            if (_read(path) or "").startswith(lease):
                 file_system.remove(path)
 
 
@@ -146,14 +146,14 @@ def _wait_until_free(path: str) -> bool:
       DataError: its holder has renewed it.
     """
     lease, expiry = _read(path), time.monotonic() + EXPIRY_SECONDS
-    if lease:
+    if lease is not None:
         logging.warning(
             "%s: %s was writing there; waiting for up to %d s to see whether it still is",
             os.path.dirname(path),
             _holder(lease),
             EXPIRY_SECONDS,
         )
-    while now := _read(path):
+    while (now := _read(path)) is not None:
         if now != lease:
             raise _held(path, now)
         if time.monotonic() > expiry:
@@ -161,7 +161,7 @@ def _wait_until_free(path: str) -> bool:
                 file_system.remove(path)
             break
         time.sleep(RENEWAL_SECONDS / 10)
-    return bool(lease)
+    return lease is not None
 
 
 def _renew(path: str, lease: str, is_over: threading.Event) -> None:
@@ -174,7 +174,7 @@ def _renew(path: str, lease: str, is_over: threading.Event) -> None:
     while not is_over.wait(RENEWAL_SECONDS):
         now = time.monotonic()
         try:
-            if not (found := _read(path)):
+            if (found := _read(path)) is None:
                 file_system.create(path, lease.encode())
             elif found.startswith(lease):
                 write_bytes(path, f"{lease}{now}\n".encode())
@@ -189,15 +189,15 @@ def _renew(path: str, lease: str, is_over: threading.Event) -> None:
 
 def _require_own(path: str, lease: str) -> None:
     found = _read(path)
-    if found and not found.startswith(lease):
+    if found is not None and not found.startswith(lease):
         raise _held(path, found)
 
 
-def _read(path: str) -> str:
-    """The lease; empty if there is none."""
+def _read(path: str) -> str | None:
+    """The lease, empty if a kernel lock left the file; None if there is none."""
     with contextlib.suppress(FileNotFoundError):
         return file_system.read_bytes(path).decode(errors="replace")
-    return ""
+    return None
 
 
 def _holder(lease: str) -> str:

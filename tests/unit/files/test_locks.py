@@ -109,8 +109,10 @@ def test_a_lease_that_is_not_seen_is_written_anew_and_one_of_another_is_not_repl
 
 
 @pytest.mark.parametrize("file_system", ["network"], indirect=True)
-def test_of_two_that_take_over_the_same_lease_one_holds_it(file_system, tmp_path):
-    (tmp_path / LOCK_FILE).write_text("process 1 on a host that is gone\n")
+@pytest.mark.parametrize("lease", ["process 1 on a host that is gone\n", ""])
+def test_of_two_that_take_over_the_same_lease_one_holds_it(file_system, tmp_path, lease):
+    """An empty one is what a killed process left on a disk from which the folder was copied."""
+    (tmp_path / LOCK_FILE).write_text(lease)
 
     def hold():
         with only_writer(str(tmp_path)):
