@@ -27,7 +27,7 @@ PASS_SECONDS = 10.0  # Between two passes; a kill loses what was written since t
 _WARNING_SECONDS = 600.0  # Between two reports of uploads that fail.
 _TRANSFERS = 8  # Downloads at the same time.
 # Locks and unfinished files of the writers of this package and of TensorFlow.
-_UNFINISHED = re.compile(r"(^|/)\.lock(\.|$)|\.tmp$|_temp/|(^|/)\.incomplete-")
+_UNFINISHED = re.compile(r"(^|/)\.lock(\.|$)|\.tmp(/|$)|_temp/|(^|/)\.incomplete-")
 # Appended to while a run goes on: always newer than the checkpoint whose steps they lead to.
 _LOG, _GROWTH = re.compile(r"\.jsonl$|events\.out\."), 1.1
 _RECORDS = (".json", "/checkpoint")  # Written after the files that they describe.

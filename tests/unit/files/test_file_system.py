@@ -388,8 +388,8 @@ def test_logs_that_grow_are_sent_seldom(impatient, tmp_path, monkeypatch):
     assert file_system.read_bytes(f"{URL}/history.jsonl") == log.read_bytes()
 
 
-def test_names_that_leave_the_directory_are_not_copied(impatient, tmp_path):
-    for name in ("../../evil", "good"):
+def test_files_outside_the_directory_and_unfinished_ones_are_not_copied(impatient, tmp_path):
+    for name in ("../../evil", "good", f".{32 * 'a'}.tmp", f".{32 * 'b'}.tmp/weights"):
         FlakyFileSystem().pipe_file(f"/bucket/model/{name}", b"x")
     with Mirror(URL, str(tmp_path / "a/b"), with_content=True):
         assert [path.name for path in tmp_path.rglob("*") if path.is_file()] == ["good"]
