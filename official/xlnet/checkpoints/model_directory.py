@@ -10,6 +10,7 @@ from __future__ import annotations
 import contextlib
 import copy
 import os
+import tempfile
 from collections.abc import Iterator, Sequence
 from typing import Any
 
@@ -29,7 +30,7 @@ from official.xlnet.configs.experiment import CONFIG_FILE, XLNetConfig
 from official.xlnet.configs.registry import NETWORKS
 from official.xlnet.configs.validation import require
 from official.xlnet.errors import DataError, require_config, require_data
-from official.xlnet.files.arguments import AnyPath
+from official.xlnet.files.arguments import AnyPath, OutputDirectory
 from official.xlnet.files.public import public
 from official.xlnet.files.staging import local_copy, plain_folder
 from official.xlnet.modeling.models.xlnet_classifier import XLNetClassifier
@@ -57,6 +58,7 @@ ARCHITECTURE = (
 # The parts of a model that a model directory keeps, by their attribute.
 PARTS = ("encoder", "lm_head", "auxiliary", "head")
 
+_STATE = "checkpoint"  # Names the checkpoint of a directory, which has none without it.
 
 # Messages for a model without a part.
 _LACKING = {
@@ -133,7 +135,7 @@ def load_pretrainer(
 @public()
 def save_pretrained(
     model: Encoder | XLNetPretrainer | XLNetTaskModel | XLNetClassifier,
-    model_dir: AnyPath,
+    model_dir: OutputDirectory,
     tokenizer: Tokenizer | AnyPath | None = None,
     labels: Sequence[str] = (),
     text_columns: Sequence[str] = (),
@@ -142,11 +144,12 @@ def save_pretrained(
     """Writes a model as a model directory: configuration, vocabulary and weights.
 
     `load_encoder`, `load_pretrainer` and the commands read it. It holds no optimizer: a run
-    starts from it with `--init_from`. Saving to the same directory again replaces the weights.
+    starts from it with `--init_from`. Saving to the same directory again replaces the model, which
+    an error while writing leaves as it was.
 
     Args:
       model: an encoder, a pre-training model, a model of a task or an `XLNetClassifier`.
-      model_dir: the directory; made if it is not there.
+      model_dir: the directory or its URL; made if it is not there.
       tokenizer: the model's tokenizer, or its vocabulary file. None: its preprocessor's.
       labels: of an `XLNetClassifier`, the names of its classes in the order of the logits; default:
         the labels of its head, or "0", "1", … With one logit, the names of its classes
@@ -197,10 +200,16 @@ def save_pretrained(
         parts |= model.auxiliary.apart
     if isinstance(model, XLNetClassifier) and model.num_classes < len(config.task.labels):
         parts["head"] = sigmoid_head(model)
-    create_model_dir(model_dir, config, tokenizer.model_file)
     checkpoint = tf.train.Checkpoint(model=tf.train.Checkpoint(**parts))
-    with plain_folder(model_dir) as folder, merged_weights(model):
-        tf.train.CheckpointManager(checkpoint, folder, max_to_keep=1, checkpoint_name="ckpt").save()
+    os.makedirs(model_dir, exist_ok=True)
+    with tempfile.TemporaryDirectory(prefix=".", suffix=".tmp", dir=model_dir) as new:
+        create_model_dir(new, config, tokenizer.model_file)
+        with plain_folder(new) as folder, merged_weights(model):
+            checkpoint.save(os.path.join(folder, "ckpt"))
+        with contextlib.suppress(FileNotFoundError):
+            os.remove(os.path.join(model_dir, _STATE))  # A kill leaves no model, not a mixture.
+        for name in sorted(os.listdir(new), key=_STATE.__eq__):
+            os.replace(os.path.join(new, name), os.path.join(model_dir, name))
 
 
 @contextlib.contextmanager
