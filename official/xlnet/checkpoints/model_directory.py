@@ -23,6 +23,7 @@ from official.xlnet.checkpoints.checkpoint_files import (
 )
 from official.xlnet.checkpoints.classifier_directory import sigmoid_head, task_configuration
 from official.xlnet.checkpoints.convert import open_source
+from official.xlnet.checkpoints.convert.hf_format import UNTIED
 from official.xlnet.checkpoints.convert.tf1_format import CheckpointFile
 from official.xlnet.checkpoints.convert.variable_map import Weights
 from official.xlnet.configs.data import TEXT_SETTINGS
@@ -239,7 +240,7 @@ def restore(model_dir: str, **parts: tf.Module) -> None:
 
     Raises:
       DataError: the checkpoint is missing, damaged, lacks a variable of a part, has one more, or
-        has NaN or infinite values.
+        has NaN or infinite values; or `lm_head` is not tied to the word embedding.
     """
     model, expected = tf.train.Checkpoint(**parts), f"the model that {CONFIG_FILE} describes"
     with local_copy(model_dir) as folder:
@@ -248,6 +249,9 @@ def restore(model_dir: str, **parts: tf.Module) -> None:
         for name in parts:
             if not any(path.startswith(f"{name}/") for path in source.shapes):
                 raise DataError(f"{folder!r} has no {_LACKING.get(name, name)}")
+        is_tied = "lm_head" not in parts or UNTIED not in opened.shapes
+        tied = "an LM head with the weights of the word embedding"
+        require_data(is_tied, folder, tied, f"another {UNTIED}; xlnet convert drops it")
         variables = _variables(model) if opened is source else []
         missing = set(map(id, variables))
         for path in source.shapes:

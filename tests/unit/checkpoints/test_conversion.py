@@ -18,6 +18,7 @@ from official.xlnet.checkpoints.any_format import load_config
 from official.xlnet.checkpoints.convert import convert
 from official.xlnet.checkpoints.convert.differences import differences
 from official.xlnet.checkpoints.convert.torch_reader import TorchFile
+from official.xlnet.checkpoints.model_directory import load_encoder, load_pretrainer
 from official.xlnet.configs.experiment import XLNetConfig
 from official.xlnet.errors import DataError
 from official.xlnet.files.json_files import read_json
@@ -105,6 +106,21 @@ def test_settings_of_hf(tmp_path, vocab_file):
     first, second = (read_json(f"{tmp_path}/again/{name}") for name in names)
     assert first.items() >= {"attn_type": "uni", "clamp_len": 13, "reuse_len": 509}.items()
     assert second["do_lower_case"] and "token_type_ids" in second["model_input_names"]
+
+
+def test_an_untied_lm_head_is_refused_or_reported(tmp_path, vocab_file):
+    values = checkpoints.hf_of_tf1(checkpoints.random_values(checkpoints.tf1_shapes()))
+    tied = values["transformer.word_embedding.weight"]
+    for name, weight in (("tied", tied), ("untied", tied[::-1].copy())):
+        source = checkpoints.write_hf(
+            tmp_path / name, vocab_file, {**values, "lm_loss.weight": weight}
+        )
+        load_encoder(source)
+        if name == "tied":
+            load_pretrainer(source)
+    assert_refused("got another lm_loss.weight; xlnet convert drops it", load_pretrainer, source)
+    assert convert(source, tmp_path / "ours")["left_over"] == ["lm_loss.weight"]
+    load_pretrainer(tmp_path / "ours")
 
 
 def test_the_model_card_has_the_metrics_of_the_task_and_no_license(tmp_path, world):

@@ -50,7 +50,8 @@ from official.xlnet.tokenization.tokenizer import read_vocabulary
 CONFIG_FILE = "config.json"
 WEIGHTS_FILES = ("model.safetensors", "pytorch_model.bin")
 _PREFIX = "transformer."  # Prefix of encoder variables, except in files of `XLNetModel`.
-_EMBEDDING, _TIED = "transformer.word_embedding.weight", "lm_loss.weight"
+_EMBEDDING = "transformer.word_embedding.weight"
+UNTIED = "lm_loss.weight"  # In the shapes of a source if it is not the word embedding.
 _LAYER_NORM_EPSILON = 1e-12
 # HF writes int(1e30) as the length of a tokenizer without a limit.
 _UNLIMITED = 1_000_000
@@ -146,10 +147,9 @@ def open_hf(path: str) -> Source:
     _read_config(source)
     model = source.config.model
     model.untie_r = model.untie_r or not _repeats_biases(source)
-    tied, embedding = shapes.get(_TIED), shapes.get(_EMBEDDING)
-    # A weight of the LM head that is not the word embedding is reported as left over.
-    if tied and tied == embedding and np.array_equal(read(_TIED), read(_EMBEDDING)):
-        del shapes[_TIED]
+    lm_head, embedding = shapes.get(UNTIED), shapes.get(_EMBEDDING)
+    if lm_head and lm_head == embedding and np.array_equal(read(UNTIED), read(_EMBEDDING)):
+        del shapes[UNTIED]
     return source
 
 
