@@ -42,8 +42,8 @@ def create_service(
       max_length: maximum input length in tokens. None: `task.max_length`; without a task
         `data.seq_len`, or `data.reuse_len` for the LM head of a causal model.
       weights: storage dtype of matrices; see `Settings`.
-      text_columns: names of the text inputs. Empty: the names of the task's columns
-        (`graph_names`), or `text`.
+      text_columns: names of the text inputs, if the task does not give them theirs. Empty: the
+        names of the task's columns (`graph_names`), or `text`.
       max_characters: maximum length of a text in code points; longer ones are rejected.
       max_windows: maximum number of windows of a text; longer ones are rejected.
 
@@ -91,7 +91,10 @@ def create_service(
         return LanguageModelService(language_model, pieces, graph_tokenizer, settings)
     model = XLNetTaskModel(config)
     model_directory.restore(model_dir, encoder=model.encoder, head=model.head)
-    return task_service(model, graph_tokenizer, settings)
+    service = task_service(model, graph_tokenizer, settings)
+    names, chosen = ", ".join(service.text_names), ", ".join(text_columns)
+    require_config(chosen in ("", names), "text columns", f"{names}, as the task says", chosen)
+    return service
 
 
 def task_service(model: XLNetTaskModel, tokenizer: GraphTokenizer, settings: Settings) -> Service:

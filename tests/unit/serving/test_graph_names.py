@@ -19,6 +19,8 @@ from official.xlnet.data.graph_names import columns_of_inputs, graph_names
 from official.xlnet.errors import ConfigError, DataError
 from official.xlnet.serving.client import endpoint
 from official.xlnet.serving.export import export
+from official.xlnet.serving.factory import create_service
+from tests.helpers.compare import assert_refused
 from tests.helpers.served_models import mixed_texts, random_task, save_task
 from tests.helpers.world import command
 from tools.serving_stand_in import StandIn
@@ -170,6 +172,16 @@ def test_chosen_names_have_to_be_valid_and_as_many_as_the_columns(tmp_path):
     ):
         with pytest.raises(ConfigError, match=message):
             export(directory, str(tmp_path / "exported"), text_columns=chosen)
+
+
+@pytest.mark.parametrize(
+    ("name", "names"),
+    [("multiple_choice", "passage, question, choices"), ("token_classification", "text")],
+)
+def test_names_of_inputs_that_the_task_gives_are_not_chosen(tmp_path, name, names):
+    directory = save_task(random_task(name)[0], str(tmp_path / "model"))
+    message = f"text columns: expected {names}, as the task says, got first, second"
+    assert_refused(message, create_service, directory, text_columns=["first", "second"])
 
 
 @pytest.mark.parametrize("dtype", types_pb2.DataType.values())
