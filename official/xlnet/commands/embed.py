@@ -79,6 +79,8 @@ def embed_file(
     from official.xlnet.inference.embedding import TextEmbedder
     from official.xlnet.modeling.kernels.product_type import matmul_precision
 
+    if layers and layer != -1:
+        raise ConfigError("layer: expected without layers, which are read instead of it")
     has_parts, is_lines = pooling in _OF_PARTS, output == STANDARD or output.endswith(".jsonl")
     if has_parts and output.endswith(".npy"):
         raise ConfigError(f"{output}: expected .jsonl or .parquet for rows of words or tokens")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import collections
 import functools
+import inspect
 import itertools
 import os
 import re
@@ -30,6 +31,10 @@ from official.xlnet.runtime.progress import per_second
 
 Predict = Callable[[Iterable[Example]], Iterator[dict[str, Any]]]
 _REQUESTS = 64  # Whose answers are written together.
+_KEYS_OF = {
+    "model": ("products",),
+    "endpoint": ("name", "signature", "task", "batch_size", "timeout", "retries"),
+}
 
 
 @public()
@@ -74,11 +79,15 @@ def predict_file(
     Example:
       $ xlnet predict --model=runs/sst2 --input=new.tsv --output=new.jsonl
     """
+    arguments, parameters = locals(), inspect.signature(predict_file).parameters
     from official.xlnet.modeling.kernels.product_type import matmul_precision
 
     require_config(
         bool(model) != bool(endpoint), "model and endpoint", "one of them", "both or none"
     )
+    used, other = ("endpoint", "model") if endpoint else ("model", "endpoint")
+    for key in _KEYS_OF[other]:
+        require(arguments[key] == parameters[key].default, key, f"{other}, which reads it", used)
     require_json_lines(output)
     part, num_parts = _part_of(shard)
     counts: collections.Counter[str] = collections.Counter()
