@@ -33,7 +33,7 @@ Predict = Callable[[Iterable[Example]], Iterator[dict[str, Any]]]
 _REQUESTS = 64  # Whose answers are written together.
 _KEYS_OF = {
     "model": ("products",),
-    "endpoint": ("name", "signature", "task", "batch_size", "timeout", "retries"),
+    "endpoint": ("name", "signature", "task", "timeout", "retries"),
 }
 
 

@@ -7,6 +7,7 @@ import dataclasses
 import functools
 import itertools
 import math
+import types
 from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
@@ -99,33 +100,17 @@ def score_file(
     Example:
       $ xlnet score --model=runs/model --text='The cat sat.'
     """
+    given_options = types.SimpleNamespace(**locals())
     from official.xlnet.inference.language_model import SCORED, loaded
     from official.xlnet.inference.orders import IN_ONE_WINDOW
-    from official.xlnet.inference.scoring import Score, Scorer
+    from official.xlnet.inference.scoring import Scorer
 
+    _check_options(given_options)
     table = _table(output, words or pairs)
-    if consistency and (words or pairs or num_orders < 2):
-        raise ConfigError("consistency: expected texts and 2 orders or more, no words or pairs")
-    if pairs and (input in (None, STANDARD) or text or words or norms or format):
-        raise ConfigError("pairs: expected input from a file, and no text, words, norms or format")
-    if weights and (format != "nbest" or text or words):
-        raise ConfigError("weights: expected format=nbest, and neither text nor words")
-    if not words and (unit, punctuation) != ("nats", "attached"):
-        raise ConfigError("words: expected with unit and punctuation, which are of words")
-    if group and not (pairs or norms):
-        raise ConfigError("group: expected pairs or norms, which it groups")
-    if format and input == STANDARD:
-        raise ConfigError("format: expected input from a file, got standard input")
     chunks: Iterable[list[Row]]
     if pairs and input:
-        rows, formulas = _pair_rows(input)
+        rows, formulas = _pair_rows(input, group)
         chunks, total = batched(rows, _CHUNK), len(rows)
-        if formulas:  # Of which a wrong one is found now.
-            from official.xlnet.inference.pairs import suite_margins
-
-            suite_margins(rows, len(rows) * [Score("", [], np.zeros(0))], formulas)
-        elif group:
-            _column("group", group, rows)
     else:
         needed = ("context", "text") if norms else ("text",)
         check = _check_columns if words else _check_context
@@ -154,9 +139,7 @@ def score_file(
         if pairs or norms:
             scored = held = list(scored)
         if norms:
-            from official.xlnet.inference.pairs import norm_correlations
-
-            metrics = norm_correlations([each.score.total for each in held], *norm_columns)
+            metrics = _correlations(held, *norm_columns)
         if pairs:
             written, metrics = _pairs(held, formulas, group, seed)
         else:
@@ -175,6 +158,25 @@ def score_file(
         **metrics,
         **check_unknown(tokenizer.counts, "texts"),
     }
+
+
+def _check_options(of: Any) -> None:
+    """Raises `ConfigError` if options of a call do not go together."""
+    of_words = (of.unit, of.punctuation) != ("nats", "attached")
+    wrong = {
+        "consistency: expected texts and 2 orders or more, no words or pairs": of.consistency
+        and (of.words or of.pairs or of.num_orders < 2),
+        "pairs: expected input from a file, and no text, words, norms or format": of.pairs
+        and (of.input in (None, STANDARD) or of.text or of.words or of.norms or of.format),
+        "weights: expected format=nbest, and neither text nor words": of.weights
+        and (of.format != "nbest" or of.text or of.words),
+        "words: expected with unit and punctuation, which are of words": of_words and not of.words,
+        "group: expected pairs or norms, which it groups": of.group and not (of.pairs or of.norms),
+        "format: expected input from a file, got standard input": of.format
+        and of.input == STANDARD,
+    }
+    for sentence in (sentence for sentence, is_wrong in wrong.items() if is_wrong):
+        raise ConfigError(sentence)
 
 
 def _table(output: str | None, is_table: bool) -> str | None:
@@ -333,11 +335,18 @@ def _check_columns(row: Row, where: str) -> None:
         )
 
 
-def _pair_rows(path: str) -> tuple[list[Row], list[str]]:
+def _pair_rows(path: str, group: str | None) -> tuple[list[Row], list[str]]:
     """First the good rows, then the bad ones; for a suite its rows and predictions."""
+    from official.xlnet.inference.pairs import suite_margins
+    from official.xlnet.inference.scoring import Score
+
     if suite := read_suite(path):
+        rows, formulas = suite
+        suite_margins(rows, len(rows) * [Score("", [], np.zeros(0))], formulas)  # A wrong formula.
         return suite
     pairs = read_text_rows([], path, ("good", "bad"))
+    if group:
+        _column("group", group, pairs)
     return [{**row, "text": row[side]} for side in ("good", "bad") for row in pairs], []
 
 
@@ -428,6 +437,12 @@ def _norm_columns(
         place = f"row {number + 1}, column {name!r}"
         raise DataError(f"{place}: expected a number, got {texts[number]!r}")
     return norms, _column("group", group, rows) if group else []
+
+
+def _correlations(scored: list[_Scored], norms: np.ndarray, groups: list[Any]) -> dict[str, Any]:
+    from official.xlnet.inference.pairs import norm_correlations
+
+    return norm_correlations([each.score.total for each in scored], norms.tolist(), groups)
 
 
 def _column(flag: str, name: str, rows: list[dict[str, Any]]) -> list[Any]:

@@ -7,7 +7,7 @@ from official.xlnet.commands.predict import predict_file
 from tests.helpers.compare import assert_refused
 
 OF_MODEL = {"products": "bfloat16"}
-OF_ENDPOINT = {"name": "m", "signature": "encode", "task": "ranking", "batch_size": 3}
+OF_ENDPOINT = {"name": "m", "signature": "encode", "task": "ranking"}
 OF_ENDPOINT |= {"timeout": 7.0, "retries": 2}
 
 
