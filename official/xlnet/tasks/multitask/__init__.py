@@ -133,7 +133,8 @@ class MultitaskConfig(AnswerModuleConfig, CandidatesConfig):
             "data of classification, regression or ranking",
             f"{name} ({known['name']})",
         )
-        return TaskConfig(**known | ({"text_columns": own} if own else {}))
+        has_columns = own and known["name"] != "ranking"  # The reader names its texts.
+        return TaskConfig(**known | ({"text_columns": own} if has_columns else {}))
 
     def take(self, parts: Sequence[tuple[str, str, TaskConfig, Sequence[Any]]]) -> None:
         for name, path, settings, examples in parts:
