@@ -46,6 +46,7 @@ class Task:
       metric: name of the metric that checkpoints are compared by; see `comparable`.
       metric_note: what a line says after the name of the metric, such as how it is computed.
       metrics: names of the metrics that `evaluate` may return, where `*` stands for any characters.
+      reads_long_texts: whether it reads `task.long_texts` other than `truncate`.
       typical: a few labelled examples, which `testing.check_task` trains on.
       labels: `task.labels`; for a data set of `multitask`, its own classes.
       counts: numbers of examples by what happened to them in preprocessing, e.g. `truncated`, and
@@ -56,6 +57,7 @@ class Task:
     metric = "accuracy"
     metric_note = ""
     metrics: ClassVar[tuple[str, ...]] = ()
+    reads_long_texts: ClassVar[bool] = False
     typical: ClassVar[Sequence[Example]] = ()
 
     def __init__(self, config: XLNetConfig, tokenizer: Tokenizer):

@@ -16,6 +16,8 @@ from official.xlnet.tokenization.graph.ragged import rows_of
 class TextTask(Task):
     """Base class of tasks with one label per text or group of texts."""
 
+    reads_long_texts = True
+
     def read(self, examples):
         return in_groups(self._read, examples, lambda example: len(example.texts))
 

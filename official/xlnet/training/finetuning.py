@@ -19,6 +19,7 @@ from official.xlnet.checkpoints.any_format import weights_checksum
 from official.xlnet.checkpoints.checkpoint_files import newest_checkpoint, recorded_steps
 from official.xlnet.configs.experiment import XLNetConfig
 from official.xlnet.configs.registry import SEVERAL_RUNS, TASKS
+from official.xlnet.configs.validation import require_one_of
 from official.xlnet.data.examples import Example, examples_checksum
 from official.xlnet.data.reading import MAX_LOST, check_lost, check_unknown
 from official.xlnet.errors import ConfigError
@@ -151,6 +152,9 @@ def _prepare(
     kind = TASKS[config.task.name]
     if config.task.metric:
         require_metric(kind, config.task.metric, "task.metric")
+    if not kind.reads_long_texts:
+        where = f"task.long_texts of {config.task.name}"
+        require_one_of(where, config.task.long_texts, ("truncate",))
     kind.complete(config, train)
     init_from = start.init_from
     vocab = os.path.join(init_from, VOCAB_FILE) if init_from else start.vocab

@@ -4,10 +4,14 @@ import collections
 import random
 
 import pytest
+import tensorflow as tf
 
+from official.xlnet.configs.experiment import XLNetConfig
 from official.xlnet.configs.registry import TASKS
 from official.xlnet.data.examples import TextExample
+from official.xlnet.errors import ConfigError
 from official.xlnet.tokenization.special_tokens import CLS_ID, SEP_ID
+from official.xlnet.training.finetuning import Start, run_finetuning
 from tests.helpers.task_corpora import task_config
 
 LENGTH, OTHER = 13, [91, 92]
@@ -78,3 +82,16 @@ def test_what_is_read_of_a_long_text(method, side):
         part = text[:limit] if side == "right" else text[max(0, size - limit) :]
         assert [s["token_ids"].tolist() for s in unit.sequences] == expected(part), size
         assert task.counts["truncated"] == (size > limit)
+
+
+@pytest.mark.parametrize("method", ["windows", "memory"])
+@pytest.mark.parametrize("name", TASKS.modules)
+def test_tasks_that_read_each_text_as_one_sequence_refuse_other_methods(name, method, tmp_path):
+    config = task_config(name=name, long_texts=method, mem_len=3)
+    if name in ("classification", "multi_label", "regression", "multitask"):
+        assert TASKS[name].reads_long_texts
+        return
+    with pytest.raises(ConfigError, match=f"task.long_texts of {name}: expected one of truncate"):
+        run_finetuning(config, [], [], str(tmp_path), Start(tf.distribute.get_strategy()))
+    config.save(str(tmp_path))
+    assert XLNetConfig.load(str(tmp_path)).task.long_texts == method  # Of a model of 1.0.0.

@@ -30,6 +30,7 @@ class MultiTask(Task):
 
     metric = "mean"
     metrics = ("mean", "loss", "*/*")
+    reads_long_texts = True
     typical = tuple(
         TextExample(f"{start} {word}", (start, f"It was {word} ."), label, subtask)
         for start in ("Well .", "So .", "Now .")
