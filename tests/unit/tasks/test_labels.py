@@ -171,6 +171,16 @@ def test_tags_are_evaluated_by_what_they_say(tagging):
     assert found["f1"] == found["word_accuracy"] == 1.0
 
 
+@pytest.mark.parametrize("name", ["token_classification", "token_regression"])
+@pytest.mark.parametrize("number", [0, 1, 3])
+def test_each_word_has_one_tag(name, number):
+    """Otherwise those of later examples would be of other words."""
+    task, tag = random_task(name)[1], {"token_classification": "good"}.get(name, 0.5)
+    examples = [TaggedExample(f"x{n}", ("a", "b"), (tag,) * n) for n in (2, number, 2)]
+    with pytest.raises(DataError, match=rf"x{number}: expected a (tag|number) for each"):
+        task.read(examples)
+
+
 def test_tags_that_are_numbers_need_names():
     config, kind = config_of("token_classification"), TASKS["token_classification"]
     tags = [TaggedExample("1", names, names) for names in (("0", "1", "2"), ("O", "1", "2"))]

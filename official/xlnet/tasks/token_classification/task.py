@@ -131,7 +131,10 @@ class TokenClassification(Task):
 
     def values(self, example: TaggedExample) -> list[float]:
         """Returns the labels of an example as numbers: indices of classes."""
-        return [label_index(self.labels, tag, example.id) for tag in example.tags or ()]
+        tags, words = example.tags or (), example.words
+        expected = f"a tag for each of {len(words)} words or letters"
+        require_data(len(tags) == len(words), example.id, expected, len(tags))
+        return [label_index(self.labels, tag, example.id) for tag in tags]
 
     def targets(self, values: np.ndarray, places: np.ndarray, size: int) -> dict[str, np.ndarray]:
         """Returns what the loss of a window needs, by name.
