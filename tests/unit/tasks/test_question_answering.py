@@ -219,15 +219,18 @@ def test_figures_are_the_official_ones_and_the_threshold_is_the_best(vocab_file,
         {p["id"]: p["no_answer_score"] for p in predictions},
     )
     assert chosen == pytest.approx(official["final_f1"])
-    found = task.evaluate(examples, [p | {"answer": p["best_span"]} for p in predictions])
+    answered = [p | {"answer": p["best_span"]} for p in predictions]
+    found = task.evaluate(examples, answered)
+    again = [dataclasses.replace(example, id="of several files") for example in examples]
+    assert task.evaluate(again, [p | {"id": "of several files"} for p in answered]) == found
     names = {"exact_match": "exact", "f1": "f1", "unanswerable_f1": "NoAns_f1"}
     names |= {"answerable_exact_match": "HasAns_exact", "answerable_f1": "HasAns_f1"}
     expected = squad_evaluate_v2_0.evaluate(
         [{"paragraphs": [{"qas": qas}]}], {p["id"]: p["best_span"] for p in predictions}
     )
     assert found == pytest.approx({name: expected[theirs] for name, theirs in names.items()})
-    alone = [example for example in examples if example.answers]
-    found = task.evaluate(alone, [p | {"answer": p["best_span"]} for p in predictions])
+    alone = [pair for pair in zip(examples, answered, strict=True) if pair[0].answers]
+    found = task.evaluate(*zip(*alone, strict=True))
     of_alone = [qa for qa in qas if qa["answers"]]
     expected = squad_evaluate_v1_1.evaluate(
         [{"paragraphs": [{"qas": of_alone}]}], {p["id"]: p["best_span"] for p in predictions}

@@ -145,8 +145,8 @@ class QuestionAnswering(Task):
 
         SQuAD 2.0's if any question is unanswerable, else SQuAD 1.1's.
         """
-        answers = {prediction["id"]: prediction["answer"] for prediction in predictions}
-        scores = np.array([_scores(answers[example.id], example) for example in examples])
+        pairs = zip(examples, predictions, strict=True)  # Ids are unique only within a file.
+        scores = np.array([_scores(prediction["answer"], example) for example, prediction in pairs])
         is_answerable = np.array([bool(example.answers) for example in examples])
         means = {"exact_match": scores[:, 0], "f1": scores[:, 1]}
         if not is_answerable.all():
