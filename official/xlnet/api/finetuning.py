@@ -147,14 +147,14 @@ def finetune(
     distribution = prepare_devices(settings.training, strategy, cpu_devices, cluster_timeout)
     extra = list(_extra_examples(extra_train or {}, settings.task, max_lost))
     train_examples, train_counts = _examples(train, settings.task, "train", max_lost)
-    for examples, counts in extra:
-        train_examples += examples
-        train_counts |= counts
     label_type = settings.task.label_type  # The type in train; dev may have its labels as strings.
     train_examples, dev_examples, dev_counts = _split(
         train_examples, dev, bool(folds), settings, max_lost
     )
     settings.task.label_type = label_type
+    for examples, counts in extra:
+        (dev_examples if folds else train_examples).extend(examples)
+        train_counts |= counts
     keys, with_head = given_settings(config, set), False
     if init_from and not new_head:
         with_head = resumes_head(settings, keys, init_from, train_examples)

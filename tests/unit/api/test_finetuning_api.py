@@ -3,7 +3,9 @@
 import dataclasses
 import json
 import pathlib
+import random
 import shutil
+from unittest import mock
 
 import numpy as np
 import pandas as pd
@@ -17,6 +19,8 @@ from official.xlnet.configs.experiment import XLNetConfig
 from official.xlnet.errors import ConfigError, DataError
 from official.xlnet.inference.task_prediction import load_task
 from official.xlnet.training.finetuning import saved_configuration
+from tests.helpers.corpora import vocabulary_dir
+from tests.helpers.task_corpora import task_file
 from tests.helpers.world import command
 
 SHORT = ["num_steps=3", "checkpoint_steps=3", "warmup_steps=0", "learning_rate=0.01"]
@@ -176,6 +180,25 @@ def test_further_training_files_count_by_their_weights(world, tmp_path):
     assert max(np.abs(a - b).max() for a, b in other) > 1e-5
     with pytest.raises(ConfigError, match=r"a task whose examples have weights .*, got 'class"):
         xlnet.finetune(start, [("a", "b")], [("a", "b")], "x", extra_train={more: 1.0})
+
+
+@pytest.mark.parametrize("several", [{}, {"folds": 2}], ids=str)
+def test_further_training_files_are_not_evaluated_on(several, tmp_path):
+    own, more = (
+        task_file("question_answering", f"{tmp_path}/{name}.json", random.Random(name), number)
+        for name, number in (("own", 12), ("more", 17))
+    )
+    settings = {"task": "squad", "vocab": f"{vocabulary_dir()}/spiece.model", "set": SHORT}
+    caller = "extensions.several_runs.runs" if several else "api.finetuning"
+    settings |= several
+    begun = mock.Mock(side_effect=InterruptedError)
+    with (
+        mock.patch(f"official.xlnet.{caller}.run_finetuning", begun),
+        pytest.raises(InterruptedError),
+    ):
+        xlnet.finetune(None, own, None, f"{tmp_path}/x", extra_train={more: 0.5}, **settings)
+    train, dev = ([x.weight for x in examples] for examples in begun.call_args.args[1:3])
+    assert (train.count(1.0) + len(dev), train.count(0.5), {*dev}) == (12, 17, {1.0})
 
 
 @pytest.mark.parametrize("kind", ["classification", "question_answering"])

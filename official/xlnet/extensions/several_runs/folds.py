@@ -23,7 +23,7 @@ from official.xlnet.training.finetuning import Start
 def cross_validate(
     config: XLNetConfig,
     train: Sequence[Example],
-    dev: Sequence[Example],
+    further: Sequence[Example],
     output: str,
     number: int,
     start: Start,
@@ -35,8 +35,8 @@ def cross_validate(
 
     Args:
       config: the experiment configuration; unchanged.
-      train: all examples.
-      dev: none.
+      train: the examples that are held out in turn.
+      further: examples that every fold is trained on.
       output: model directory of the fold with the best metric.
       number: number of folds.
       start: what each run starts from.
@@ -52,14 +52,14 @@ def cross_validate(
     finished: list[Run] = []
     config = copy.deepcopy(config)
     complete = copy.deepcopy(config)
-    TASKS[config.task.name].complete(complete, train)
+    TASKS[config.task.name].complete(complete, [*train, *further])
     config.task.labels = complete.task.labels  # Of all: a rare class is in no training part.
-    with several_runs("folds", "folds", config, (train, dev), output, start) as runs:
-        for k, data in enumerate(folds(train, number, config.training.seed)):
+    with several_runs("folds", "folds", config, (train, further), output, start) as runs:
+        for k, (part, held_out) in enumerate(folds(train, number, config.training.seed)):
             run = runs.finished[k] if k < len(runs.finished) else None
             earlier = run.get("folds", number) if run else number
             require_config(earlier == number, output, f"--folds={earlier}, as before", number)
-            runs.data = data
+            runs.data = data = [*part, *further], held_out
             folder = os.path.join("folds", str(k))
             finished.append(runs.result(run, folder, copy.deepcopy(config), folds=number))
             if "bag_of_words" not in finished[-1]:
