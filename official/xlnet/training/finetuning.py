@@ -57,6 +57,8 @@ class Start:
       max_lost: largest share of training examples that cannot be trained on.
       scales_warmup: whether `training.warmup_steps` is a share of `training.num_steps` where
         `task.epochs` gives the length of the run; otherwise it is a number of steps.
+      selects: whether the checkpoint, and what `Task.finish` sets, are selected by metrics on
+        `dev`; otherwise the last checkpoint is kept, and only this one is evaluated.
     """
 
     strategy: tf.distribute.Strategy
@@ -65,6 +67,7 @@ class Start:
     vocab: str | None = None
     max_lost: float = MAX_LOST
     scales_warmup: bool = True
+    selects: bool = True
 
 
 def run_finetuning(
@@ -107,7 +110,8 @@ def run_finetuning(
     task, batches, lengths, counts = _prepare(config, train, dev, start)
     config.training.require_shares(replicas)
     report = data_report(task, train, dev, lengths, counts)
-    loop = FineTuningLoop(task, batches, dev, report, output, start.strategy, start.with_head)
+    parts = task, batches, dev, report
+    loop = FineTuningLoop(*parts, output, start.strategy, start.with_head, start.selects)
     with only_writer(output, loop.is_chief), lost_workers(start.strategy):
         loop.train(inputs, start.init_from)
         model = loop.state.model
@@ -118,7 +122,7 @@ def run_finetuning(
         # One device computes as `evaluate` does, to the last digit; replicas share the work.
         is_alone = replicas == 1 and not isinstance(start.strategy, tf.distribute.TPUStrategy)
         forward = packed_forward(model) if is_alone else None
-        if type(task).finish is not Task.finish:
+        if start.selects and type(task).finish is not Task.finish:
             task.finish(dev, evaluate_examples(model, task, dev, forward)[0])
         predictions, metrics = evaluate_examples(model, task, dev, forward)
         metrics |= {

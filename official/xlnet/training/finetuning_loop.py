@@ -76,6 +76,7 @@ class FineTuningLoop(Loop):
       output: model directory. The best model is saved there, the state of the run in `RUN_DIR`.
       strategy: distribution strategy.
       with_head: whether a new run begins with the head of a model, too.
+      selects: whether the best checkpoint by metrics on `dev` is kept, rather than the last one.
 
     Attributes:
       evaluations: the evaluation history.
@@ -92,6 +93,7 @@ class FineTuningLoop(Loop):
         output: str,
         strategy: tf.distribute.Strategy,
         with_head: bool = False,
+        selects: bool = True,
     ):
         super().__init__(
             task.config,
@@ -102,7 +104,7 @@ class FineTuningLoop(Loop):
             folder=os.path.join(output, RUN_DIR),
         )
         self._task, self._batches, self._dev = task, batches, dev
-        self._report, self._with_head = report, with_head
+        self._report, self._with_head, self._selects = report, with_head, selects
         self.evaluations = EvaluationState()
         self.parts = {"state": self.evaluations}
 
@@ -148,7 +150,8 @@ class FineTuningLoop(Loop):
 
     def evaluate(self, before: int) -> bool:
         interval, last = self.config.training.checkpoint_steps, self._last_step
-        if not interval_passed(interval, before, self.step) and self.step != last:
+        is_due = self._selects and interval_passed(interval, before, self.step)
+        if not is_due and self.step != last:
             return False
         _, metrics = evaluate_examples(self.model, self._task, self._dev)
         metric, state = metric_of(self._task, metrics), self.evaluations

@@ -16,6 +16,7 @@ from data_prep.tasks.task_data import read_task
 from official import xlnet
 from official.xlnet.api.finetuning import add_baselines, task_configuration
 from official.xlnet.configs.experiment import XLNetConfig
+from official.xlnet.configs.registry import TASKS
 from official.xlnet.errors import ConfigError, DataError
 from official.xlnet.inference.task_prediction import load_task
 from official.xlnet.training.finetuning import saved_configuration
@@ -199,6 +200,24 @@ def test_further_training_files_are_not_evaluated_on(several, tmp_path):
         xlnet.finetune(None, own, None, f"{tmp_path}/x", extra_train={more: 0.5}, **settings)
     train, dev = ([x.weight for x in examples] for examples in begun.call_args.args[1:3])
     assert (train.count(1.0) + len(dev), train.count(0.5), {*dev}) == (12, 17, {1.0})
+
+
+def test_nothing_is_selected_on_the_part_of_a_fold_that_is_held_out(tmp_path):
+    """The last step is evaluated, however good others would be; a run in a fold is resumed."""
+    rows = [("the water" + " of" * n, "ab"[n % 2]) for n in range(12)]
+    sets = [*SHORT, "checkpoint_steps=1", "task.patience=1", "data.max_unknown=1"]
+    settings = {"folds": 2, "set": sets, "vocab": f"{vocabulary_dir()}/spiece.model"}
+    worse = [InterruptedError, *({"accuracy": 1 - n / 99} for n in range(99))]
+    with (
+        mock.patch.object(TASKS["classification"], "evaluate", side_effect=worse),
+        mock.patch.object(TASKS["classification"], "finish") as finish,
+    ):
+        with pytest.raises(InterruptedError):
+            xlnet.finetune(None, rows, None, f"{tmp_path}/x", **settings)
+        assert [*pathlib.Path(tmp_path, "x/folds/0/run").glob("ckpt-2.index")]
+        xlnet.finetune(None, rows, None, f"{tmp_path}/x", **settings)
+    runs = json.loads(pathlib.Path(tmp_path, "x/folds.json").read_text())["runs"]
+    assert [run["metrics"]["step"] for run in runs] == [3, 3] and not finish.called
 
 
 @pytest.mark.parametrize("kind", ["classification", "question_answering"])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import dataclasses
 import os
 from collections.abc import Sequence
 from typing import Any
@@ -30,6 +31,7 @@ def cross_validate(
 ) -> dict[str, Any]:
     """Fine-tunes a model on each fold's training part, and evaluates it on the rest.
 
+    The last checkpoint is evaluated: nothing is selected, or stopped early, by the held-out part.
     The difference from the bag of words is tested by the corrected resampled t-test of Nadeau and
     Bengio (2003), as the training parts of folds overlap.
 
@@ -54,6 +56,7 @@ def cross_validate(
     complete = copy.deepcopy(config)
     TASKS[config.task.name].complete(complete, [*train, *further])
     config.task.labels = complete.task.labels  # Of all: a rare class is in no training part.
+    config.task.patience, start = 0, dataclasses.replace(start, selects=False)
     with several_runs("folds", "folds", config, (train, further), output, start) as runs:
         for k, (part, held_out) in enumerate(folds(train, number, config.training.seed)):
             run = runs.finished[k] if k < len(runs.finished) else None
