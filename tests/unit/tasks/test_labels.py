@@ -70,6 +70,27 @@ def test_classes_read_as_one_are_not_trained(labels, separator):
     TASKS["multi_label"].complete(config, [example(label) for label in ("New York", "Bern|CH")])
 
 
+@pytest.mark.parametrize("kind", EXAMPLES)
+def test_classes_that_are_listed_keep_their_order(kind):
+    """Also in a multi-task model, where other data sets may list none."""
+    config, prefix = config_of(kind), "tone/" if kind == "multitask" else ""
+    listed = config.task.labels = tuple(f"{prefix}{label}" for label in ("z", "b", "a"))
+    examples = [EXAMPLES[kind](label) for label in "ab"]
+    TASKS[kind].complete(config, examples)
+    assert config.task.labels == listed
+    with pytest.raises(DataError, match=r"training data.*: expected one of the labels z, b, a"):
+        TASKS[kind].complete(config, [*examples, EXAMPLES[kind]("other")])
+    if kind != "multitask":
+        return
+    config.task.subtasks = ("tone", "own")
+    TASKS[kind].complete(config, examples + [TextExample(x, (x,), x, "own") for x in "ba"])
+    assert config.task.labels == (*listed, "own/a", "own/b")
+    for wrong in ("good", "stars/good"):
+        config.task.labels = (*listed, wrong)
+        with pytest.raises(DataError, match=f"task.labels: expected NAME/CLASS .*, got {wrong}"):
+            TASKS[kind].complete(config, examples + [TextExample(x, (x,), x, "own") for x in "ba"])
+
+
 def test_measurements_are_no_classes_of_a_multitask_data_set():
     settings = TaskConfig(name="classification")
     rows = [TextExample(str(n), ("a",), label) for n, label in enumerate(["1", "2.5", "-3"])]

@@ -9,7 +9,13 @@ from official.xlnet.configs.registry import TASKS
 from official.xlnet.data.examples import TextExample
 from official.xlnet.errors import require_data
 from official.xlnet.tasks.batching import Unit
-from official.xlnet.tasks.labels import check_forms, check_hidden, in_order, target_of
+from official.xlnet.tasks.labels import (
+    check_forms,
+    check_hidden,
+    in_order,
+    label_index,
+    target_of,
+)
 from official.xlnet.tasks.multitask import MultitaskConfig
 from official.xlnet.tasks.settings import AnswerModuleConfig
 from official.xlnet.tasks.task import Task, in_groups, register_task
@@ -69,10 +75,16 @@ class MultiTask(Task):
             require_data(len(found) >= 2, where, "at least two different labels", "one")
             if any(isinstance(label, float) for label in found):
                 targets[name] = target_of([example.label for example in own], where)
-            else:
+                continue
+            listed = config.task.part(name).labels
+            for label in found if listed else ():
+                label_index(listed, label, where)
+            if not listed:
                 check_forms(found, where)
                 check_hidden(found)
-                labels += [f"{name}/{label}" for label in in_order(found)]
+            labels += [f"{name}/{label}" for label in listed or in_order(found)]
+        others = ", ".join(label for label in config.task.labels if label not in labels)
+        require_data(not others, "task.labels", "NAME/CLASS of data sets with classes", others)
         config.task.labels = tuple(labels)
         if not config.task.target_means:
             config.task.target_means, config.task.target_scales = zip(
