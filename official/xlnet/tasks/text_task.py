@@ -21,9 +21,11 @@ class TextTask(Task):
     def read(self, examples):
         return in_groups(self._read, examples, lambda example: len(example.texts))
 
-    def _read(self, _, examples):
+    def _read(self, num_texts, examples):
         """Converts examples with equal numbers of texts."""
-        task = self.config.task
+        task, names = self.config.task, self.config.task.text_columns
+        expected = f"{len(names)} text(s) ({', '.join(names)})"
+        require_data(len(names) in (0, num_texts), examples[0].id, expected, num_texts)
         labels = [{} if e.label is None else {"label": self.label(e)} for e in examples]
         self.count("empty", [self.empty(e.texts) for e in examples])
         columns = [self.tokens(column) for column in zip(*(e.texts for e in examples), strict=True)]

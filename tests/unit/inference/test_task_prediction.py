@@ -80,3 +80,13 @@ def test_predictions_are_those_of_the_keras_model(name, settings):
     found = list(predict_examples(model, task, examples))
     assert len({json.dumps(prediction) for prediction in found}) > 5
     require_same(found, by_keras(model, task, examples), name)
+
+
+@pytest.mark.parametrize("name", ["classification", "regression", "multi_label", "multitask"])
+@pytest.mark.parametrize("number", [0, 1, 3])
+def test_an_example_has_as_many_texts_as_the_task(name, number):
+    prefix, subtask = ("tone/", "tone") if name == "multitask" else ("", "")
+    task = random_task(name, text_columns=(f"{prefix}a", f"{prefix}b"))[1]
+    examples = [TextExample(f"x{n}", ("now",) * n, None, subtask) for n in (2, number)]
+    with pytest.raises(DataError, match=rf"x{number}: expected 2 text\(s\) \(a, b\), got {number}"):
+        task.read(examples)
