@@ -12,7 +12,9 @@ from official.xlnet.configs.registry import TASKS
 from official.xlnet.data.examples import TextExample
 from official.xlnet.errors import ConfigError
 from official.xlnet.tasks.multiple_choice import ChoiceExample
+from official.xlnet.tasks.ranking import RankingExample
 from official.xlnet.tasks.task import Task, metrics_of, register_task
+from official.xlnet.tasks.token_classification import TaggedExample
 from official.xlnet.testing import check_task
 from tests.helpers.documents import ROOT
 
@@ -113,6 +115,25 @@ def test_metrics_without_a_value_are_undefined(true, predicted, undefined):
     found = task_of("regression").evaluate(examples, [{"score": x} for x in predicted])
     assert {name for name, value in found.items() if value is None} == undefined
     assert found["root_mean_squared_error"] == found["mean_squared_error"] ** 0.5 > 0
+
+
+def test_data_without_entities_or_pairs_have_undefined_metrics():
+    tagging, tagged = task_of("token_classification", ["B-x", "O"]), [("B-x", "O"), ("O", "O")]
+    for predicted, accuracy in zip(tagged, (0.5, 1.0), strict=True):
+        arguments = [TaggedExample("", ("a", "b"), tagged[1])], [{"tags": list(predicted)}]
+        found = tagging.evaluate(*arguments)
+        undefined = dict.fromkeys(("precision", "recall", "f1"))
+        assert found == {**undefined, "word_accuracy": accuracy}
+        assert tagging.details(*arguments)["entities"].keys() <= {"x"}
+    ranking = task_of("ranking")
+    ranked = [RankingExample(x, "q", "q", x, 1.0, subtask="t") for x in "ab"], [{"score": 0.5}] * 2
+    expected = {"pair_accuracy": None, "loss": None, "mrr": 1.0, "ndcg@20": 1.0}
+    assert ranking.evaluate(*ranked).items() >= expected.items()
+    ranking.config.task.metric = "pair_accuracy"
+    several = task_of("multitask")
+    several.parts, several.config.task.rankings = {"t": ranking}, ("t",)
+    found = several.evaluate(*ranked)
+    assert found["mean"] is found["t/pair_accuracy"] is found["loss"] is None
 
 
 def test_macro_f1_is_over_the_classes_that_occur():

@@ -144,7 +144,7 @@ class Task:
         """
         return {}
 
-    def baselines(self, examples: Sequence[Example]) -> dict[str, dict[str, float]] | None:
+    def baselines(self, examples: Sequence[Example]) -> dict[str, dict[str, Any]] | None:
         """Returns the metrics of predictions that come with the examples, by what made them.
 
         Args:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 
 from official.xlnet.configs.experiment import XLNetConfig
@@ -161,10 +163,8 @@ class MultiTask(Task):
                 metrics |= {f"{name}/{metric}": value for metric, value in of_part.items()}
         keys = [f"{name}/loss" for name in self.config.task.settings(MultitaskConfig).rankings]
         if len(main) == len(keys) and metrics.keys() >= set(keys):  # Nothing but rankings.
-            metrics["loss"] = float(np.mean([metrics[key] for key in keys]))
-        known = [value for value in main if value is not None]
-        mean = float(np.mean(known)) if len(known) == len(main) else None
-        return {"mean": mean, **metrics}
+            metrics["loss"] = _mean([metrics[key] for key in keys])
+        return {"mean": _mean(main), **metrics}
 
     def means_over(self, examples, predictions):
         found: dict[str, str] = {}
@@ -192,6 +192,12 @@ class MultiTask(Task):
             unit.labels["label"] = np.asarray(unit.labels["label"], np.float32)
         unit.labels["subtask"] = np.array(list(self.parts).index(subtask), np.int32)
         return unit
+
+
+def _mean(values: Sequence[float | None]) -> float | None:
+    """The mean; None if one of the values is undefined."""
+    known = [value for value in values if value is not None]
+    return float(np.mean(known)) if len(known) == len(values) else None
 
 
 def _joined(units: list[Unit], size: int, rng: np.random.Generator) -> list[Unit]:

@@ -158,7 +158,7 @@ class Ranking(Task):
 
     def _metrics(
         self, examples: Sequence[RankingExample], scores_E: Sequence[float]
-    ) -> dict[str, float]:
+    ) -> dict[str, float | None]:
         grades: dict[str, dict[str, float]] = collections.defaultdict(dict)
         scores: dict[str, dict[str, float]] = collections.defaultdict(dict)
         margins: list[float] = []  # Score differences of (better, worse) pairs.
@@ -173,11 +173,12 @@ class Ranking(Task):
             ]
         task = self._settings
         highest = task.highest_grade or None
-        metrics = evaluate_ranking(grades, scores, task.cutoff, highest, task.gain)
-        if margins:
-            metrics["pair_accuracy"] = float(np.mean(np.array(margins) > 0))
-            metrics["loss"] = float(np.mean(np.logaddexp(0.0, -np.array(margins))))
-        return metrics
+        means = {"pair_accuracy": np.array(margins) > 0}
+        means["loss"] = np.logaddexp(0.0, -np.array(margins))
+        return {
+            **evaluate_ranking(grades, scores, task.cutoff, highest, task.gain),
+            **{name: float(np.mean(x)) if margins else None for name, x in means.items()},
+        }
 
 
 def _by_query(examples: Sequence[RankingExample]) -> dict[str, list[RankingExample]]:

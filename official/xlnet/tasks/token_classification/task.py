@@ -12,7 +12,7 @@ import numpy as np
 from official.xlnet.checkpoints.convert.head_format import HeadFormat, dense
 from official.xlnet.configs.experiment import XLNetConfig
 from official.xlnet.configs.registry import FORMATS
-from official.xlnet.errors import DataError, require_data
+from official.xlnet.errors import require_data
 from official.xlnet.files.schema import shown
 from official.xlnet.tasks.batching import Unit
 from official.xlnet.tasks.labels import (
@@ -177,13 +177,18 @@ class TokenClassification(Task):
                 "accuracy": float(accuracy_score(*letters)),
                 "matthews": float(matthews_corrcoef(*letters)),
             }
-        if not any(tag != _OUTSIDE for example in examples for tag in example.tags):
-            raise DataError("expected entities in the evaluation data, got none")
         words, (true, predicted) = self._tags(examples, predictions)
+        has_entities = {tag for tags in true for tag in tags} - {_OUTSIDE}
+        scores = {
+            "precision": metrics.precision_score,
+            "recall": metrics.recall_score,
+            "f1": metrics.f1_score,
+        }
         return {
-            "precision": float(metrics.precision_score(true, predicted, zero_division=0)),
-            "recall": float(metrics.recall_score(true, predicted, zero_division=0)),
-            "f1": float(metrics.f1_score(true, predicted, zero_division=0)),
+            **{
+                name: float(score(true, predicted, zero_division=0)) if has_entities else None
+                for name, score in scores.items()
+            },
             "word_accuracy": float(metrics.accuracy_score(*words)),
         }
 
