@@ -56,14 +56,13 @@ def text_baselines(
     Returns:
       Metrics as `bag_of_words` and `majority` (the most frequent class, or the mean of numbers);
       and `train_examples` and `dev_examples`, how many were used. None for a task that does not
-      label texts; rankings of a multi-task model are left out.
+      label texts, or has rankings, too.
     """
     if not isinstance(task, Classification | MultiLabel | Regression | MultiTask):
         return None
-    texts = [[x for x in examples if isinstance(x, TextExample)] for examples in (train, dev)]
-    train, dev = (_sample(examples, max_examples, max_characters) for examples in texts)
-    if not dev:
+    if not all(isinstance(example, TextExample) for example in (*train, *dev)):
         return None
+    train, dev = (_sample(examples, max_examples, max_characters) for examples in (train, dev))
     logits = _logits_of_parts(task, train, dev)
     results: dict[str, Any] = {}
     for name, outputs in logits.items():

@@ -204,13 +204,19 @@ def test_further_training_files_are_not_evaluated_on(several, tmp_path):
 
 def test_nothing_is_selected_on_the_part_of_a_fold_that_is_held_out(tmp_path):
     """The last step is evaluated, however good others would be; a run in a fold is resumed."""
-    rows = [("the water" + " of" * n, "ab"[n % 2]) for n in range(12)]
+    rows = {"own": [("the water" + " of" * n, "ab"[n % 2]) for n in range(12)]}
     sets = [*SHORT, "checkpoint_steps=1", "task.patience=1", "data.max_unknown=1"]
-    settings = {"folds": 2, "set": sets, "vocab": f"{vocabulary_dir()}/spiece.model"}
-    worse = [InterruptedError, *({"accuracy": 1 - n / 99} for n in range(99))]
+    sets.append("task.metric=loss")  # The metrics of a bag of words lack it.
+    settings = {
+        "task": "multitask",
+        "folds": 2,
+        "set": sets,
+        "vocab": f"{vocabulary_dir()}/spiece.model",
+    }
+    worse = [InterruptedError, *({"loss": n / 99} for n in range(99))]
     with (
-        mock.patch.object(TASKS["classification"], "evaluate", side_effect=worse),
-        mock.patch.object(TASKS["classification"], "finish") as finish,
+        mock.patch.object(TASKS["multitask"], "evaluate", side_effect=worse),
+        mock.patch.object(TASKS["multitask"], "finish") as finish,
     ):
         with pytest.raises(InterruptedError):
             xlnet.finetune(None, rows, None, f"{tmp_path}/x", **settings)

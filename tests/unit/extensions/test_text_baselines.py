@@ -1,6 +1,7 @@
 """Baselines of text tasks: their metrics are the task's own."""
 
 import collections
+import dataclasses
 import random
 import types
 
@@ -10,6 +11,7 @@ import pytest
 from official.xlnet.configs.registry import TASKS
 from official.xlnet.data.examples import TextExample
 from official.xlnet.extensions.text_baselines import text_baselines
+from official.xlnet.tasks.ranking import RankingExample
 from tests.helpers.task_corpora import labelled, task_config
 
 # Baselines use no more of a tokenizer than its counts.
@@ -42,6 +44,18 @@ def test_classification_also_of_a_sample():
     found = text_baselines(task, train, dev, max_characters=1000)
     assert 10 < found["train_examples"] < 100 and 0 < found["dev_examples"] < 41
     assert found == text_baselines(task, train, dev, max_characters=1000)
+
+
+def test_a_multi_task_model_with_rankings_has_none():
+    """Their metrics would be in its mean, but not in that of the baselines."""
+    rows = examples_of(labelled(random.Random(0), 40))
+    texts = [dataclasses.replace(row, subtask="tone") for row in rows]
+    ranked = [RankingExample(x, "q", "q", x, float(x == "a"), subtask="ranked") for x in "ab"]
+    task = task_of("multitask", texts, subtasks=("tone",))
+    assert text_baselines(task, texts, texts)["bag_of_words"]["mean"] > 0.9
+    settings = {"subtasks": ("tone", "ranked"), "rankings": ("ranked",)}
+    task = task_of("multitask", [*texts, *ranked], **settings)
+    assert text_baselines(task, [*texts, *ranked], [*texts, *ranked]) is None
 
 
 def test_regression():

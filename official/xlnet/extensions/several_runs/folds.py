@@ -106,4 +106,4 @@ def _bag_of_words(
     task = task_of(model_dir)
     baselines = [BASELINES[name](task, train, dev) for name in BASELINES.names()]
     results = next(filter(None, baselines), None)
-    return results["bag_of_words"][metric] if results else None
+    return results["bag_of_words"].get(metric) if results else None
