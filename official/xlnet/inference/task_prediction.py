@@ -9,6 +9,7 @@ up to rounding, which may exchange neighbors of a ranking.
 
 from __future__ import annotations
 
+import dataclasses
 import itertools
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
@@ -154,6 +155,10 @@ def predict_examples(
       observe: called with every batch and its outputs.
     """
     forward = forward or packed_forward(model)
+    if observe is None:  # A batch has labels of all its examples or of none.
+        examples = (
+            dataclasses.replace(x, **dict[str, Any]({x.label_field: None})) for x in examples
+        )
     batch_size = task.config.training.batch_size
     lengths = unit_lengths(task.config)
     examples = iter(examples)

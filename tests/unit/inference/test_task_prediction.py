@@ -1,10 +1,12 @@
 """Predictions of the inference network equal those of the Keras model; see `check_task`, too."""
 
+import dataclasses
 import json
 
 import pytest
 import tensorflow as tf
 
+from official.xlnet.configs.registry import TASKS
 from official.xlnet.data.examples import TextExample
 from official.xlnet.errors import DataError
 from official.xlnet.inference.embedding import embed
@@ -90,3 +92,16 @@ def test_an_example_has_as_many_texts_as_the_task(name, number):
     examples = [TextExample(f"x{n}", ("now",) * n, None, subtask) for n in (2, number)]
     with pytest.raises(DataError, match=rf"x{number}: expected 2 text\(s\) \(a, b\), got {number}"):
         task.read(examples)
+
+
+@pytest.mark.parametrize("name", ["classification", "token_classification", "question_answering"])
+def test_labels_of_some_examples_change_no_prediction(name):
+    model, task = random_task(name)
+    labelled = TASKS[name].typical
+    examples = [*labelled[:2], *examples_of(name, 2), *labelled[2:4]]
+    unlabelled = [dataclasses.replace(x, **{x.label_field: None}) for x in examples]
+    found, expected = (
+        list(predict_examples(model, task, each, lambda batch: model(batch)))
+        for each in (examples, unlabelled)
+    )
+    assert found == expected
