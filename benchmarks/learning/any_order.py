@@ -334,10 +334,10 @@ def _readings(runs: Sequence[dict[str, Any]], steps: Mapping[str, int]) -> str:
     measured = dict.fromkeys(key for found in rows.values() for run in found for key in run)
     columns = {key: title for key, title in _READINGS.items() if key in measured}
     columns |= {key: key for key in measured if key.startswith("accuracy")}
-    lines = [["", "seeds", "steps", *columns.values()]]
+    lines = [["", "steps", *columns.values()]]
     for name, found in rows.items():
         cells = [_mean(found, key) for key in columns]
-        lines.append([ROWS[name].title, str(len(found)), str(steps[name]), *cells])
+        lines.append([ROWS[name].title, str(steps[name]), *cells])
     return markdown_table(lines)
 
 
