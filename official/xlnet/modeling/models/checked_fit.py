@@ -138,7 +138,7 @@ class CheckedFit(GuardedLayer, keras.Model):
         steps = kwargs.get("steps_per_epoch"), kwargs.get("validation_steps")
         pairs = zip((inputs if epochs == 1 else None, heldout), steps, strict=True)
         size = self._fitting(*(n for data, n in pairs if not isinstance(data, tf.data.Dataset)))
-        if size < self.steps_per_execution:
+        if size < self._execution:
             logging.info("steps_per_execution is %d here, a divisor of the steps", size)
             self.steps_per_execution, self._fitting_test = size, _NO_FUNCTION
             self.train_function = self.test_function = None
@@ -156,7 +156,7 @@ class CheckedFit(GuardedLayer, keras.Model):
         _check_weights(x, y, **kwargs)
         data, steps = self._inputs(x), kwargs.get("steps")
         inputs, size = self._cut(data, steps), self._fitting(steps)
-        if inputs is not data or size == self.steps_per_execution:
+        if inputs is not data or size == self._execution:
             return super().evaluate(inputs, _arrays(y), *args, **kwargs)
         # Training goes on as before; what is traced here is for the next evaluation, too.
         before, kept = (self.steps_per_execution, self.test_function), self._fitting_test
@@ -184,15 +184,18 @@ class CheckedFit(GuardedLayer, keras.Model):
 
     def _cut(self, data: Any, steps: int | None) -> Any:
         """Data that ends after some steps, where Keras 3 would end after a whole execution."""
-        is_cut = (
-            isinstance(data, tf.data.Dataset) and self._fitting(steps) < self.steps_per_execution
-        )
+        is_cut = isinstance(data, tf.data.Dataset) and self._fitting(steps) < self._execution
         return data.take(steps) if is_cut else data
 
     def _fitting(self, *steps: int | None) -> int:
-        """The most steps of an execution that divide some steps, as Keras 3 needs."""
-        sizes = range(self.steps_per_execution, 0, -1)
-        return next(n for n in sizes if not (IS_KERAS_3 and any(x and x % n for x in steps)))
+        """The most steps of an execution that divide some steps."""
+        sizes = range(self._execution, 0, -1)
+        return next(n for n in sizes if not any(x and x % n for x in steps))
+
+    @property
+    def _execution(self) -> int:
+        """Steps of an execution, of which Keras 3 makes whole ones; tf_keras ends within one."""
+        return self.steps_per_execution if IS_KERAS_3 else 1
 
     def _inputs(self, x: Any) -> Any:
         """Inputs with arrays for lists; raises an error where token ids are out of range."""

@@ -1,4 +1,6 @@
-"""What only Keras 3 has: how its optimizers scale and accumulate, XLA by itself."""
+"""What only Keras 3 has: scales of optimizers, XLA by itself, executions that do not end within."""
+
+import itertools
 
 import numpy as np
 import pytest
@@ -58,3 +60,52 @@ def test_a_file_keeps_the_scale_of_the_loss(pretrainer, tmp_path):
     for found, kept in zip(loaded.variables, pretrainer.optimizer.variables, strict=True):
         np.testing.assert_array_equal(found.numpy(), kept.numpy())
     assert float(loaded.dynamic_scale.numpy()) == 64
+
+
+def test_epochs_and_evaluations_end_within_an_execution(pretrainer):
+    """After as many batches as with one step in each."""
+    windows = [random_windows(seed, context_length=0) for seed in range(5)]
+    stacked = {name: np.stack([batch[name] for batch in windows]) for name in windows[0]}
+
+    endless = tf.data.Dataset.from_tensor_slices(stacked).repeat()
+    heldout = {"validation_data": endless, "validation_steps": 2}
+
+    def found(size):
+        randomize(pretrainer.trainable_variables, seed=3, scale=0.1)
+        pretrainer.compile("sgd", steps_per_execution=size)
+        losses = [pretrainer.evaluate(endless, steps=4, verbose=0)]
+        for epochs in (1, 2):
+            steps = {"steps_per_epoch": 4, "epochs": epochs, **heldout}
+            losses += itertools.chain(*pretrainer.fit(endless, verbose=0, **steps).history.values())
+            losses.append(pretrainer.evaluate(endless, steps=4, verbose=0))
+        assert int(tf.convert_to_tensor(pretrainer.optimizer.iterations)) == 12
+        return tf.nest.flatten(losses)
+
+    np.testing.assert_allclose(found(3), found(1), rtol=1e-4)
+
+
+def test_a_run_evaluates_distributed_data_between_executions(pretrainer):
+    """Which cannot be cut: training goes on with executions of its own."""
+    windows = [random_windows(seed, context_length=0) for seed in range(5)]
+    stacked = {name: np.stack([batch[name] for batch in windows]) for name in windows[0]}
+    data = tf.distribute.get_strategy().distribute_datasets_from_function(
+        lambda context: tf.data.Dataset.from_tensor_slices(stacked).repeat()
+    )
+
+    def found(size, steps):
+        randomize(pretrainer.trainable_variables, seed=3, scale=0.1)
+        pretrainer.compile("sgd", steps_per_execution=size)
+        losses, sizes = [], []
+
+        def evaluate(batch, logs):
+            if batch % 4 == 3:
+                losses.append(pretrainer.evaluate(data, steps=3, verbose=0))
+                sizes.append(pretrainer.steps_per_execution)
+
+        hook = keras.callbacks.LambdaCallback(on_train_batch_end=evaluate)
+        pretrainer.fit(data, steps_per_epoch=steps, callbacks=[hook], verbose=0)
+        assert {*sizes} == {size} and len(losses) == steps // 4
+        assert int(tf.convert_to_tensor(pretrainer.optimizer.iterations)) == steps
+        return tf.nest.flatten(losses)
+
+    np.testing.assert_allclose(found(4, 8), found(1, 8), rtol=1e-4)
