@@ -25,6 +25,7 @@ from tests.helpers.task_corpora import task_file
 from tests.helpers.world import command
 
 SHORT = ["num_steps=3", "checkpoint_steps=3", "warmup_steps=0", "learning_rate=0.01"]
+TINY = ["num_layers=1", "d_model=8", "num_heads=2", "d_inner=8", "mem_len=0"]
 SHORT += ["batch_size=7", "task.max_length=23", "task.num_buckets=1"]
 SHORT += ["model.dropout=0", "model.dropatt=0"]
 
@@ -205,7 +206,7 @@ def test_further_training_files_are_not_evaluated_on(several, tmp_path):
 def test_nothing_is_selected_on_the_part_of_a_fold_that_is_held_out(tmp_path):
     """The last step is evaluated, however good others would be; a run in a fold is resumed."""
     rows = {"own": [("the water" + " of" * n, "ab"[n % 2]) for n in range(12)]}
-    sets = [*SHORT, "checkpoint_steps=1", "task.patience=1", "data.max_unknown=1"]
+    sets = [*SHORT, *TINY, "checkpoint_steps=1", "task.patience=1", "data.max_unknown=1"]
     sets.append("task.metric=loss")  # The metrics of a bag of words lack it.
     settings = {
         "task": "multitask",

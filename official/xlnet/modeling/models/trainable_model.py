@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import types
 from collections.abc import Sequence
+from typing import Any
 
 import tensorflow as tf
 
@@ -139,7 +140,7 @@ class TrainableModel(CheckedFit):
           purpose: a number that no other kind of model has.
         """
         seed = tf.constant([self.config.training.seed, purpose], tf.int32)
-        optimizer = getattr(self.optimizer, "inner_optimizer", self.optimizer)
+        optimizer: Any = getattr(self.optimizer, "inner_optimizer", self.optimizer)
         # Those of Keras 3 count updates, which `gradient_accumulation_steps` are one of.
         steps = optimizer._iterations if IS_KERAS_3 else optimizer.iterations
         seed = fold_in(seed, tf.cast(steps, tf.int32))
