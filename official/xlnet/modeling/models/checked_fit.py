@@ -170,7 +170,8 @@ class CheckedFit(GuardedLayer, keras.Model):
 
     def predict(self, x, *args, **kwargs):
         """As in Keras; lists of texts are taken, too."""
-        return super().predict(self._inputs(x), *args, **kwargs)
+        inputs = self._cut(self._inputs(x), kwargs.get("steps"))
+        return super().predict(inputs, *args, **kwargs)
 
     def train_on_batch(self, x, y=None, *args, **kwargs):
         """As in Keras; raises `ConfigError` where there are weights without labels."""

@@ -63,7 +63,7 @@ def test_a_file_keeps_the_scale_of_the_loss(pretrainer, tmp_path):
 
 
 def test_epochs_and_evaluations_end_within_an_execution(pretrainer):
-    """After as many batches as with one step in each."""
+    """And predictions, after as many batches as with one step in each."""
     windows = [random_windows(seed, context_length=0) for seed in range(5)]
     stacked = {name: np.stack([batch[name] for batch in windows]) for name in windows[0]}
 
@@ -74,6 +74,8 @@ def test_epochs_and_evaluations_end_within_an_execution(pretrainer):
         randomize(pretrainer.trainable_variables, seed=3, scale=0.1)
         pretrainer.compile("sgd", steps_per_execution=size)
         losses = [pretrainer.evaluate(endless, steps=4, verbose=0)]
+        predicted = pretrainer.predict(endless, steps=4, verbose=0)
+        losses += [array.shape for array in tf.nest.flatten(predicted)]
         for epochs in (1, 2):
             steps = {"steps_per_epoch": 4, "epochs": epochs, **heldout}
             losses += itertools.chain(*pretrainer.fit(endless, verbose=0, **steps).history.values())
