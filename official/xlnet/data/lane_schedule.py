@@ -45,6 +45,10 @@ class Piece(NamedTuple):
     window: int
     memory_from: int
 
+    def without_memory(self) -> Piece:
+        """Returns the same place in the lane, where nothing before is remembered."""
+        return self._replace(memory_from=self.window)
+
 
 @dataclasses.dataclass(frozen=True)
 class Position:
@@ -72,13 +76,12 @@ class Position:
           batch_size: the new batch size, B.
         """
         rows = (self.rows + (None,) * batch_size)[:batch_size]
-        left = [piece for piece in self.rows[batch_size:] if piece is not None]
-        without_memory = [piece._replace(memory_from=piece.window) for piece in left]
-        return Position(rows, (*self.waiting, *without_memory), self.next_number)
+        left = (piece.without_memory() for piece in self.rows[batch_size:] if piece is not None)
+        return Position(rows, (*self.waiting, *left), self.next_number)
 
     def without_memory(self) -> Position:
         """Returns the same position, whose rows remember nothing of what they have read."""
-        rows = (piece and piece._replace(memory_from=piece.window) for piece in self.rows)
+        rows = (piece and piece.without_memory() for piece in self.rows)
         return dataclasses.replace(self, rows=tuple(rows))
 
     def as_dict(self) -> dict[str, Any]:

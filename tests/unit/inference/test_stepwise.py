@@ -98,7 +98,7 @@ def test_the_number_of_passes_is_that_of_the_steps_and_rows_are_independent(mode
     diffusion = models["absorbing_diffusion"]
     filled = fill_blanks(diffusion, "12 ____{3} 14 ____", tokenizer=NumberTokenizer(31), steps=2)
     assert len(filled.split()) == 6
-    count = stepwise._graph_of(diffusion).experimental_get_tracing_count
+    count = stepwise.graph_of(diffusion, stepwise._log_probabilities).experimental_get_tracing_count
     traces, texts = count(), [f"12 ____{{3}} {text}" for text in ("14", "14 15", "14 15 16")]
     again = fill_blanks(diffusion, texts, tokenizer=NumberTokenizer(31), steps=2)
     assert len({*again}) == 3

@@ -24,6 +24,7 @@ from __future__ import annotations
 import concurrent.futures
 import threading
 import weakref
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -40,6 +41,17 @@ from official.xlnet.tokenization.special_tokens import EOD_ID, MASK_ID
 
 # The graphs of a model live as long as it does.
 _graphs: weakref.WeakKeyDictionary[XLNetPretrainer, Any] = weakref.WeakKeyDictionary()
+
+
+def graph_of(model: XLNetPretrainer, function: Callable) -> Any:
+    """Returns `function(model, …)` as a `tf.function` of the other arguments; always the same."""
+    graphs = _graphs.setdefault(model, {})
+    if function not in graphs:
+        reference = weakref.ref(model)  # With a strong one, the model would never be freed.
+        graphs[function] = tf.function(
+            lambda *arguments: function(reference(), *arguments), autograph=False
+        )
+    return graphs[function]
 
 
 class Template(NamedTuple):
@@ -178,12 +190,6 @@ def decode(
       log_likelihoods: float32 [B, num_targets], of those tokens by the model itself, before
         any restriction.
     """
-    if model not in _graphs:
-        reference = weakref.ref(model)  # With a strong one, the model would never be freed.
-        _graphs[model] = tf.function(
-            lambda template, draws, stop: _decode(reference(), template, draws, stop),
-            autograph=False,
-        )
     with tf.device("CPU:0"):
         stop = tf.Variable(False, trainable=False)
     # A graph for each length, of any number of rows.
@@ -191,7 +197,7 @@ def decode(
         lambda x: x if x is None else tf.TensorSpec([None, *x.shape[1:]][: x.shape.rank], x.dtype),
         (template, draws),
     )
-    graph = _graphs[model].get_concrete_function(*specs, stop)
+    graph = graph_of(model, _decode).get_concrete_function(*specs, stop)
     if threading.current_thread() is not threading.main_thread():
         return graph(template, draws, stop)
     # Python answers a signal in the main thread, and not before an operation there is over.

@@ -10,9 +10,7 @@ has order 0, what is not order 1.
 from __future__ import annotations
 
 import dataclasses
-import weakref
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
 
 import numpy as np
 import tensorflow as tf
@@ -23,6 +21,7 @@ from official.xlnet.configs.validation import (
     require_number,
     require_one_of,
 )
+from official.xlnet.inference.decoding.cached import graph_of
 from official.xlnet.inference.decoding.sampling import Sampling, choose
 from official.xlnet.inference.language_model import MASKED, bucket
 from official.xlnet.inference.network.inference_encoder import finite
@@ -31,8 +30,6 @@ from official.xlnet.modeling.models.xlnet_pretrainer import XLNetPretrainer
 from official.xlnet.modeling.ops.keras import keras
 from official.xlnet.tokenization.special_tokens import MASK_ID, PAD_ID
 
-# The graphs of a model live as long as it does.
-_graphs: weakref.WeakKeyDictionary[XLNetPretrainer, Any] = weakref.WeakKeyDictionary()
 # How certain a token x [...] is, from the log-likelihoods of all tokens [..., V], its own, and a
 # random number.
 _SELECT: Mapping[str, Callable[[np.ndarray, np.ndarray, np.ndarray], np.ndarray]] = {
@@ -71,7 +68,7 @@ def steps_of(number: int | None, select: str, remask: bool) -> Steps | None:
     """`Steps`, or None for tokens one by one, which are not selected."""
     if number is not None:
         return Steps(number, select, remask)
-    is_default = (select, remask) == ("confidence", False)
+    is_default = (select, remask) == (Steps.select, Steps.remask)
     require(is_default, "steps", "their number, for select and remask", None)
     return None
 
@@ -129,7 +126,7 @@ def decode_in_steps(
             inputs["order"] = np.zeros_like(ids_BT)
             np.put_along_axis(inputs["order"], target_BP, ~is_known_BP, axis=1)
         tensors = {name: tf.constant(x) for name, x in inputs.items()}
-        log_p_BPV = finite(_graph_of(model)(tensors).numpy())
+        log_p_BPV = finite(graph_of(model, _log_probabilities)(tensors).numpy())
         drawn_BP = _drawn(np.where(allowed_BPV, log_p_BPV, -np.inf), uniform(), sampling)
         drawn_score_BP = np.take_along_axis(log_p_BPV, drawn_BP[..., None], axis=2)[..., 0]
         drawn_certainty_BP = _SELECT[steps.select](log_p_BPV, drawn_score_BP, uniform())
@@ -149,14 +146,9 @@ def decode_in_steps(
     ]
 
 
-def _graph_of(model: XLNetPretrainer) -> Callable[[Mapping[str, tf.Tensor]], tf.Tensor]:
-    """Log-likelihoods of all tokens at the targets; a graph for each length and number of them."""
-    if model not in _graphs:
-        reference: Any = weakref.ref(model)  # With a strong one, the model would never be freed.
-        _graphs[model] = tf.function(
-            lambda inputs: tf.nn.log_softmax(reference()(inputs)["logits"]), autograph=False
-        )
-    return _graphs[model]
+def _log_probabilities(model, inputs):
+    """Log-likelihoods of all tokens at the targets, float32 [B, P, V]."""
+    return tf.nn.log_softmax(model(inputs)["logits"])
 
 
 def _drawn(log_p_BPV: np.ndarray, uniform_BP: np.ndarray, sampling: Sampling) -> np.ndarray:
