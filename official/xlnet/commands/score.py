@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import dataclasses
 import functools
+import inspect
 import itertools
 import math
 import types
@@ -162,7 +163,8 @@ def score_file(
 
 def _check_options(of: Any) -> None:
     """Raises `ConfigError` if options of a call do not go together."""
-    of_words = (of.unit, of.punctuation) != ("nats", "attached")
+    defaults = inspect.signature(score_file).parameters
+    of_words = any(vars(of)[x] != defaults[x].default for x in ("unit", "punctuation"))
     wrong = {
         "consistency: expected texts and 2 orders or more, no words or pairs": of.consistency
         and (of.words or of.pairs or of.num_orders < 2),

@@ -25,9 +25,9 @@ from tests.helpers.task_corpora import task_file
 from tests.helpers.world import command
 
 SHORT = ["num_steps=3", "checkpoint_steps=3", "warmup_steps=0", "learning_rate=0.01"]
-TINY = ["num_layers=1", "d_model=8", "num_heads=2", "d_inner=8", "mem_len=0"]
 SHORT += ["batch_size=7", "task.max_length=23", "task.num_buckets=1"]
 SHORT += ["model.dropout=0", "model.dropatt=0"]
+TINY = ["num_layers=1", "d_model=8", "num_heads=2", "d_inner=8", "mem_len=0"]
 
 
 def rows_of(path, *columns):
