@@ -37,7 +37,7 @@ class Piece(NamedTuple):
 
     Attributes:
       number: number of the lane, counted over all epochs.
-      window: index of the next window to read, above 0.
+      window: index of the next window to read.
       memory_from: index of the first window whose hidden states are in the memory.
     """
 

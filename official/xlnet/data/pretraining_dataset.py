@@ -22,7 +22,7 @@ import tensorflow as tf
 from official.xlnet.configs.data import TEXT_SETTINGS
 from official.xlnet.configs.experiment import XLNetConfig
 from official.xlnet.configs.validation import Range, require
-from official.xlnet.data.lane_schedule import LaneSchedule, Position
+from official.xlnet.data.lane_schedule import LaneSchedule, Piece, Position
 from official.xlnet.data.schema import MANIFEST_FILE, SCALAR_FEATURES, Manifest, SplitManifest
 from official.xlnet.errors import ConfigError, DataError, require_data
 from official.xlnet.files.arguments import AnyPath
@@ -125,14 +125,19 @@ class Records:
             self._verified.add(split)
 
     def first_windows(self, number: int) -> tf.data.Dataset:
-        """Returns about as many windows of the training split, the first ones of every lane.
+        """Returns about as many windows of the training split, the first ones of some lanes.
 
-        Of more lanes than that, those at equal distances. Batches are of up to 64 windows.
+        Of many lanes, pairs at equal distances: one may be reversed. Batches are of up to 64
+        windows.
         """
-        lanes = self.split("train").num_lanes
-        distance = max(1, lanes // number) | 1  # An odd one, for lanes of both directions.
-        windows = self.batches(lanes, epochs=1).unbatch().shard(distance, 0)
-        return windows.take(number).batch(min(lanes, _FIRST_ROWS))
+        split = self.split("train")
+        lanes, length = split.num_lanes, split.windows_per_lane
+        rows = max(_FIRST_ROWS, -(-number // length))
+        rows = min(lanes, rows + rows % 2)
+        pairs = (row // 2 * (lanes // 2) // max(1, rows // 2) for row in range(rows))
+        pieces = (Piece(2 * pair + row % 2, 0, 0) for row, pair in enumerate(pairs))
+        data = self.batches(rows, position=Position(tuple(pieces)))
+        return data.take(min(length, -(-number // rows))).rebatch(min(rows, _FIRST_ROWS))
 
     def batches(
         self,

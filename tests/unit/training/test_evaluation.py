@@ -8,6 +8,7 @@ from collections import Counter
 import numpy as np
 import pytest
 
+from benchmarks.data.random_records import write_data_set
 from official.xlnet.checkpoints.any_format import load_config
 from official.xlnet.checkpoints.convert import convert
 from official.xlnet.checkpoints.model_directory import save_pretrained
@@ -77,17 +78,23 @@ def test_the_unigram_baseline_has_smoothed_counts_and_needs_few_windows(world):
     assert some.sum() == pytest.approx(1) and np.abs(some - found).max() > 0
 
 
-def test_the_first_windows_are_of_all_lanes(world, monkeypatch):
-    monkeypatch.setattr(pretraining_dataset, "_FIRST_ROWS", 2)
-    records = Records(world.data)
-    lanes = records.split("train")
-    for number in (lanes.num_lanes // 3, lanes.num_lanes, 2 * lanes.num_lanes):
+@pytest.mark.parametrize("bidirectional", [True, False])
+def test_the_first_windows_are_of_lanes_at_equal_distances(tmp_path, monkeypatch, bidirectional):
+    """Of both directions, and of more lanes where these have too few windows."""
+    monkeypatch.setattr(pretraining_dataset, "_FIRST_ROWS", 4)
+    num_lanes = 14 if bidirectional else 17
+    write_data_set(str(tmp_path), 13, 5, num_lanes, 3, bidirectional)
+    records = Records(str(tmp_path))
+    for number, lanes, windows in (
+        (3, [0, 1, 6 + 2 * (not bidirectional), 7 + 2 * (not bidirectional)], 1),
+        (8, [0, 1, 6 + 2 * (not bidirectional), 7 + 2 * (not bidirectional)], 2),
+        (99, range(num_lanes), 3),
+    ):
         batches = [batch["window_id"].numpy() for batch in records.first_windows(number)]
-        assert max(map(len, batches)) == 2 and sum(map(len, batches)) == number
-        lane_of = np.concatenate(batches) // lanes.windows_per_lane
-        of_lanes, counts = np.unique(lane_of, return_counts=True)
-        assert len(of_lanes) == min(number, lanes.num_lanes) and len({*counts}) == 1
-        assert np.ptp(np.diff(of_lanes)) == 0 and {*(of_lanes % 2)} == {0, 1}
+        ids = [3 * lane + window for lane in lanes for window in range(windows)]
+        assert sorted(np.concatenate(batches)) == ids and max(map(len, batches)) == 4
+    reversed_B = np.concatenate([b["is_reversed"] for b in records.first_windows(4)])
+    assert reversed_B.tolist() == [False, bidirectional] * 2
 
 
 @pytest.mark.parametrize(
