@@ -172,7 +172,7 @@ def _check_options(of: Any) -> None:
         and (of.input in (None, STANDARD) or of.text or of.words or of.norms or of.format),
         "weights: expected format=nbest, and neither text nor words": of.weights
         and (of.format != "nbest" or of.text or of.words),
-        "words: expected with unit and punctuation, which are of words": of_words and not of.words,
+        "words: expected, as unit and punctuation are those of words": of_words and not of.words,
         "group: expected pairs or norms, which it groups": of.group and not (of.pairs or of.norms),
         "format: expected input from a file, got standard input": of.format
         and of.input == STANDARD,

@@ -54,6 +54,7 @@ from official.xlnet.inference.language_model import (
     loaded,
     require_both_sides,
     require_language_model,
+    window_length,
 )
 from official.xlnet.inference.network.inference_encoder import finite, last_positions
 from official.xlnet.inference.network.language_model_network import LanguageModelNetwork
@@ -326,9 +327,9 @@ class Scorer(PickledByPath):
                 self._require_one_window(text, len(self.tokenizer.encode(text)), purpose)
 
     def _require_one_window(self, text: str, num_tokens: int, purpose: str) -> None:
-        is_one = len(list(windows_of(self._config, num_tokens))) <= 1
-        expected = f"a text of one window for {purpose}"
-        require_data(is_one, f"{text:.60}", expected, f"{num_tokens} tokens")
+        expected, longest = f"a text of one window for {purpose}", window_length(self._config)
+        got = f"{num_tokens} tokens, more than {longest}"
+        require_data(num_tokens <= longest, f"{text:.60}", expected, got)
 
     def _require_windows_of(self, parts: TextParts) -> None:
         """Raises `DataError` unless the windows can give what is given before the targets."""

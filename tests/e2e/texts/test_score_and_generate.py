@@ -334,7 +334,7 @@ def test_wrong_input_is_one_sentence(capfd, world, verb, tmp_path, monkeypatch, 
         ({"text": 3}, [], "row 1: expected a string 'text', got 3"),
         ({"texts": "a"}, [], "row 1: expected a string 'text', got the columns texts; did you"),
         ({"text": "a", "word": "b"}, ["--words", "--output=w.tsv"], "got word; rename them"),
-        ({"text": "a"}, ["--unit=bits"], "--words: expected with unit and punctuation"),
+        ({"text": "a"}, ["--unit=bits"], "--words: expected, as unit and punctuation"),
         ({"text": "a"}, ["--group=text"], "--group: expected pairs or norms"),
     ],
 )
