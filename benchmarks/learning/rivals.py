@@ -238,7 +238,7 @@ def baselines_of(model_dir: str, train: str, dev: str) -> dict[str, float]:
     """
     from data_prep.tasks.task_data import read_task
     from official.xlnet.checkpoints.any_format import load_tokenizer
-    from official.xlnet.extensions.text_baselines import text_baselines
+    from official.xlnet.projects.survey.text_baselines import text_baselines
     from official.xlnet.tasks.classification.task import Classification
 
     task = Classification(xlnet.load_config(model_dir), load_tokenizer(model_dir))

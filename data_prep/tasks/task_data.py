@@ -31,7 +31,7 @@ def read_examples(reading: Reading) -> Iterator[Example]:
     """
     path, name = reading.path, reading.settings.name
     if reading.rows is not None:  # A reader of an extension reads files alone.
-        return FILE_READERS[name if name in FILE_READERS.modules else "classification"](reading)
+        return FILE_READERS[name if FILE_READERS.is_known(name) else "classification"](reading)
     if not path.startswith("tfds:") and not os.path.exists(path):
         raise DataError(f"no data at {path!r}: expected a file or a folder")
     FILE_READERS.load(name)  # Both kinds of reader are in one file.

@@ -21,6 +21,7 @@ import random
 import sys
 from typing import TYPE_CHECKING, Any
 
+from official.xlnet.configs.former_modules import register_former_modules
 from official.xlnet.modeling.ops.keras_names import register_names
 
 # Device files of NVIDIA, AMD and WSL. TensorFlow reports an error of cuInit if there is no GPU.
@@ -85,11 +86,10 @@ if TYPE_CHECKING:
 
 __version__ = "1.0.0"  # The only place: the distribution and the site read it.
 
-importlib.import_module(f"{__name__}.tasks")
-with contextlib.suppress(ModuleNotFoundError):  # The package works without them, too.
-    importlib.import_module(f"{__name__}.extensions")
+importlib.import_module(f"{__name__}.projects")
 
 register_names()
+register_former_modules()
 
 # {public name: its module}, of the imports above that type checkers read.
 _MODULE_OF = {

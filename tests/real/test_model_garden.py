@@ -12,7 +12,7 @@ from official.modeling import hyperparams
 from official.nlp.configs.encoders import BertEncoderConfig, EncoderConfig, build_encoder
 from official.nlp.modeling.models import BertPretrainerV2
 
-import official.xlnet.garden  # noqa: F401 (registers the experiments)
+import official.xlnet.projects.garden  # noqa: F401 (registers the experiments)
 from data_prep.tasks.task_data import read_task
 from official import xlnet
 from official.xlnet.inference.ensemble import Ensemble

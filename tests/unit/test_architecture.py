@@ -18,6 +18,7 @@ PAGE = ROOT / "docs/architecture.md"
 MOST_FILES = 15
 MOST_LINES = 60  # Of a function, without its docstring.
 
+PROJECTS = sorted(p.parent.name for p in ROOT.glob("official/xlnet/projects/*/__init__.py"))
 TASKS = sorted(path.parent.name for path in ROOT.glob("official/xlnet/tasks/*/__init__.py"))
 
 # Packages from the ground up: a file imports from its own and from lines above its own.
@@ -44,7 +45,8 @@ ORDER = [
     [f"official.xlnet.tasks.{name}" for name in TASKS],
     ["official.xlnet.api"],
     ["official.xlnet.testing"],
-    ["official.xlnet.garden", "official.xlnet.extensions"],
+    ["official.xlnet.projects"],
+    [f"official.xlnet.projects.{name}" for name in PROJECTS],
     ["official.xlnet.commands"],
     ["official.xlnet.cli"],
     ["tools", "benchmarks"],
@@ -175,12 +177,21 @@ def test_preparing_data_needs_no_model(edges):
             assert packages <= DATA_PREP_USES, f"{module} imports {packages - DATA_PREP_USES}"
 
 
-@pytest.mark.parametrize("guests", ["extensions", *(f"tasks.{name}" for name in TASKS)])
-def test_the_core_imports_no_guest(guests, edges):
-    """Neither an extension nor the folder of a task, which their names are found in."""
-    package = f"official.xlnet.{guests}"
+@pytest.mark.parametrize("project", PROJECTS)
+def test_nothing_imports_a_project(project, edges):
+    """Neither the core, which finds its names in a table, nor another project."""
+    package = f"official.xlnet.projects.{project}"
     for module, used in edges.items():
-        if not module.startswith((package, "official.xlnet.extensions", "benchmarks", "tools")):
+        if not module.startswith((package, "benchmarks", "tools")):
+            assert not [name for name in used if name.startswith(package)], module
+
+
+@pytest.mark.parametrize("task", TASKS)
+def test_the_core_imports_no_task(task, edges):
+    """The names of a task are found in its folder."""
+    package = f"official.xlnet.tasks.{task}"
+    for module, used in edges.items():
+        if not module.startswith((package, "official.xlnet.projects.", "benchmarks", "tools")):
             assert not [name for name in used if name.startswith(package)], module
 
 
@@ -204,7 +215,7 @@ def test_one_file_chooses_the_keras():
     assert set(found) == {
         f"{ops}.keras",
         f"{ops}.keras_3",
-        "official.xlnet.garden",  # It chooses tf_keras, as the Model Garden does.
+        "official.xlnet.projects.garden",  # It chooses tf_keras, as the Model Garden does.
         "tools.mutants",
     }
 
@@ -245,7 +256,8 @@ def test_the_page_shows_the_packages_in_their_order():
     picture, inside = (block.code.splitlines() for block in blocks(PAGE)[:2])
     shown = [line.split("│")[1].strip().split(", ") for line in picture if "│" in line]
     names = [[name.removeprefix("official.xlnet.") for name in line] for line in ORDER]
-    expected = [["tasks.<name>"] if f"tasks.{TASKS[0]}" in line else line for line in names]
+    of_folders = {f"tasks.{TASKS[0]}": "tasks.<name>", f"projects.{PROJECTS[0]}": "projects.<name>"}
+    expected = [[of_folders[line[0]]] if line[0] in of_folders else line for line in names]
     assert shown[::-1] == expected
     order = [[name.removeprefix("data_prep.") for name in line] for line in DATA_PREP_ORDER]
     assert [line.split(", ") for line in inside][::-1] == order

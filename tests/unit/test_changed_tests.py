@@ -21,13 +21,13 @@ LOCKS = "unit/files/test_locks"
     [
         # Imported, also by others, in functions and in programs in strings.
         ("official/xlnet/files/locks.py", LOCKS, "unit/configs/test_registry"),
-        ("official/xlnet/errors.py", LOCKS, "unit/inference/test_length_buckets"),
+        ("official/xlnet/errors.py", LOCKS, "unit/test_skips"),
         ("tests/helpers/tiny.py", "unit/api/test_argument_types", LOCKS),
         # Looked up: a value of a setting, a public name, a verb, all names of a registry.
-        ("official/xlnet/extensions/universal.py", "unit/extensions/test_universal", LOCKS),
+        ("official/xlnet/projects/survey/universal.py", "projects/survey/test_universal", LOCKS),
         ("official/xlnet/analysis/masks.py", "unit/analysis/test_inspect_attention", LOCKS),
         ("official/xlnet/commands/embed.py", "unit/commands/test_embed", LOCKS),
-        ("official/xlnet/extensions/text_baselines.py", "e2e/test_finetune", LOCKS),
+        ("official/xlnet/projects/survey/text_baselines.py", "e2e/test_finetune", LOCKS),
         # Made by the fixture.
         ("official/xlnet/tasks/ranking/reader.py", "unit/commands/test_embed", LOCKS),
         # Read by name, or with its folder.

@@ -163,8 +163,8 @@ def _part_of(shard: str | None) -> tuple[int, int]:
 
 def _served_task(name: str | None, inputs: Sequence[str], path: str) -> TaskConfig:
     """The settings of a served task: by its name, or by its inputs, if these are a task's own."""
-    known = DATASETS.get(name or "", {})
-    inferred = INPUTS.get(tuple(sorted(inputs)), INPUTS[()])
+    known = DATASETS.find(name or "", {})
+    inferred = INPUTS.find(",".join(sorted(inputs)), INPUTS[""])
     task = TaskConfig(name=known.get("name", name) or inferred)
     task.columns = known.get("columns", ())
     if task.has_text_columns:

@@ -44,7 +44,7 @@ class Section:
 
     def __new__(cls, **values: Any) -> Section:
         """Creates a section of the class that its chooser registers, if it is a subclass."""
-        kind = SETTINGS.get(f"{cls.section}.{cls.chooser}={values.get(cls.chooser)}", cls)
+        kind = _chosen(cls, values.get(cls.chooser))
         return object.__new__(kind if issubclass(kind, cls) else cls)
 
     @classmethod
@@ -68,11 +68,16 @@ class Section:
 
     def views(self) -> list[Any]:
         """Returns the section, also as each other class has it that a value or key chooses."""
-        values = {key: getattr(self, key) for key in self.own_keys()}
-        names = {key: x if isinstance(x, tuple) else (x,) for key, x in values.items()}
-        chosen = [*self.others, *(f"{key}={name}" for key in names for name in names[key])]
-        kinds = dict.fromkeys(SETTINGS.get(f"{self.section}.{x}", type(self)) for x in chosen)
-        return [self, *(self.settings(kind) for kind in kinds if not isinstance(self, kind))]
+        kinds = [_chosen(type(self), getattr(self, self.chooser))] if self.chooser else []
+        kinds += [SETTINGS.find(f"{self.section}.{key}", type(self)) for key in self.others]
+        for key in self.own_keys():
+            value = getattr(self, key)
+            for item in value if isinstance(value, tuple) else (value,):
+                name = f"{self.section}.{key}={item}"
+                if key != self.chooser and SETTINGS.is_listed(name):
+                    kinds.append(SETTINGS[name])
+        others = [kind for kind in dict.fromkeys(kinds) if not isinstance(self, kind)]
+        return [self, *map(self.settings, others)]
 
     def check(self) -> None:
         """Raises `ConfigError` if a value is out of range or values are incompatible."""
@@ -119,7 +124,8 @@ class Section:
 
     def known_keys(self) -> list[str]:
         """Returns the names of all keys, those that extensions and tasks add included."""
-        added = [name.removeprefix(f"{self.section}.") for name in SETTINGS]
+        names, start = SETTINGS.names(), f"{self.section}."
+        added = [name.removeprefix(start) for name in names if name.startswith(start)]
         return list(dict.fromkeys([*self.own_keys(), *filter(str.isidentifier, added)]))
 
     def updated(self, values: Mapping[str, Any], source: str) -> Any:
@@ -136,12 +142,12 @@ class Section:
         found, owners = self.as_dict(), dict[str, Any]()
         for key, value in (found | dict(values)).items():
             where = f"{self.section}.{key}"
-            owners[key] = plain if key in plain.own_keys() else SETTINGS.get(where)
+            owners[key] = plain if key in plain.own_keys() else SETTINGS.find(where)
             if owners[key] is None:
                 known = {name: f"{self.section}.{name}" for name in self.known_keys()}
                 raise ConfigError(f"{source}unknown key {where!r}{nearest(key, known, known)}")
             found[key] = _decoded(value, _kinds(owners[key])[key][0], f"{source}{where}")
-        kind = SETTINGS.get(f"{self.section}.{self.chooser}={found.get(self.chooser)}", plain)
+        kind = _chosen(plain, found.get(self.chooser))
         own = {key: found.pop(key) for key in kind.own_keys() if key in found}
         # Old files have the keys of all classes.
         others = {key: value for key, value in found.items() if value != getattr(owners[key], key)}
@@ -155,7 +161,7 @@ class Section:
         where, kind = f"{self.section}.{key}", typing.cast(Any, type(self))
         is_own = key in self.__dataclass_fields__ and "is_view" not in vars(self)
         if key == self.chooser:
-            is_own &= SETTINGS.get(f"{where}={value}", kind) is kind
+            is_own &= _chosen(kind, value) is kind
         if not is_own:
             known = self.known_keys()
             raise AttributeError(
@@ -166,6 +172,13 @@ class Section:
             )
         decoded = value if key == "others" else _decoded(value, _kinds(kind)[key][0], where)
         object.__setattr__(self, key, decoded)
+
+
+def _chosen(section: Any, value: Any) -> Any:
+    """The class of a section that a value of its chooser registers, or the section's class."""
+    if not (section.chooser and value):
+        return section
+    return SETTINGS.find(f"{section.section}.{section.chooser}={value}", section)
 
 
 def register_settings(

@@ -157,7 +157,7 @@ class ModelConfig(Section):
         block = 5 * width**2 + 2 * width * inner + inner + width + 2 * width + 4 * width
         if self.untie_r:
             block, biases = block + biases, 0
-        depth = self.settings(SETTINGS.get(f"model.depth={self.depth}", ModelConfig))
+        depth = self.settings(SETTINGS.find(f"model.depth={self.depth}", ModelConfig))
         return self.num_embeddings * width + width + depth.depth_parameters(block) + biases
 
     def depth_parameters(self, block: int) -> int:

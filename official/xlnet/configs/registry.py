@@ -7,7 +7,7 @@ name is first looked up, modules of other packages by whoever uses them (`--impo
 from __future__ import annotations
 
 import importlib
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any, TypeVar
 
 from official.xlnet.errors import ConfigError, DataError, did_you_mean, require_config
@@ -16,10 +16,12 @@ T = TypeVar("T")
 
 
 class Registry(dict[str, T]):
-    """Dictionary of implementations by name, of this package and of extensions.
+    """Dictionary of implementations by name, of this package and of others.
 
     Args:
-      key: the configuration key whose values are the names; used in error messages.
+      key: what the names are values of, a configuration key for example; for error messages.
+      catalogs: {beginning of names: the module that enters such names into `modules`}; it is
+        imported when such a name is unknown, or when all names are asked for.
       **modules: the modules of this package that register a name, below `official.xlnet`.
 
     Attributes:
@@ -33,9 +35,10 @@ class Registry(dict[str, T]):
       ConfigError: objective.kind: expected one of causal, got 'casual'; …
     """
 
-    def __init__(self, key: str, **modules: str):
+    def __init__(self, key: str, catalogs: Mapping[str, str] | None = None, **modules: str):
         super().__init__()
         self.key, self.modules = key, modules
+        self._catalogs = dict(catalogs or {})
 
     def register(self, name: str) -> Callable[[Any], Any]:
         """Returns a decorator that registers a function or class.
@@ -63,10 +66,14 @@ class Registry(dict[str, T]):
 
     def names(self) -> list[str]:
         """Returns the names that are known, whether or not their module is imported."""
+        for start in list(self._catalogs):
+            self._import_catalog(start)
         return list(dict.fromkeys([*self.modules, *self]))
 
     def check(self, name: str, where: str = "") -> None:
         """Rule of a key, see `files.schema`: raises `ConfigError` unless a name is known."""
+        if self.is_known(name):
+            return
         require_config(
             name in self.names(),
             where or self.key,
@@ -75,10 +82,28 @@ class Registry(dict[str, T]):
             f"(--import=MODULE){did_you_mean(name, self.names())}",
         )
 
+    def is_known(self, name: str) -> bool:
+        """Whether a name is registered, or a module of this package registers it."""
+        if not self.is_listed(name):
+            for start in [start for start in self._catalogs if name.startswith(start)]:
+                self._import_catalog(start)
+        return self.is_listed(name)
+
+    def is_listed(self, name: str) -> bool:
+        """The same, without importing a catalog."""
+        return name in self or name in self.modules
+
     def load(self, name: str) -> None:
         """Imports the module of this package that registers a name, if there is one."""
-        if name in self.modules:
+        if self.is_known(name) and name in self.modules:
             importlib.import_module(f"official.xlnet.{self.modules[name]}")
+
+    def find(self, name: str, default: Any = None) -> Any:
+        """Returns the implementation of a name, or a default for an unknown name."""
+        return self[name] if self.is_known(name) else default
+
+    def _import_catalog(self, start: str) -> None:
+        importlib.import_module(f"official.xlnet.{self._catalogs.pop(start)}")
 
     def __missing__(self, name: str) -> T:
         self.check(name)
@@ -93,7 +118,11 @@ def _place(implementation: object) -> str:
 
 NETWORKS = Registry[Any]("model.network", xlnet="modeling.networks.xlnet_encoder")
 DEPTHS = Registry[Any]("model.depth", stacked="modeling.depth.stacked")
-ATTENTION_INITS = Registry[Any]("model.attention_init", normal="modeling.ops.initializers")
+ATTENTION_INITS = Registry[Any](
+    "model.attention_init",
+    normal="modeling.ops.initializers",
+    neighbors="modeling.ops.neighbors",
+)
 OBJECTIVES = Registry[Any](
     "objective.kind",
     permutation="modeling.objectives.permutation_lm",
@@ -116,20 +145,21 @@ SCHEDULES = Registry[Any](
 # Functions (function that creates the objective, its sections) to the objective on other inputs.
 INPUT_FORMATS = Registry[Any]("objective.input_format", pairs="modeling.objectives.base")
 AUXILIARY = Registry[Any]("objective.auxiliary")
-# Parts of tasks; `official.xlnet.tasks` enters the tasks in its folders.
-TASKS = Registry[Any]("task.name")
-HEADS = Registry[Any]("task.name")
-FILE_READERS = Registry[Any]("task.name")
-FOLDER_READERS = Registry[Any]("task.name")
-SERVICES = Registry[Any]("task.name")
-FORMATS = Registry[Any]("task.name")
+# Parts of tasks; `tasks/catalog.py` enters the tasks in its folders.
+_TASKS = {"": "tasks.catalog"}
+TASKS = Registry[Any]("task.name", _TASKS)
+HEADS = Registry[Any]("task.name", _TASKS)
+FILE_READERS = Registry[Any]("task.name", _TASKS)
+FOLDER_READERS = Registry[Any]("task.name", _TASKS)
+SERVICES = Registry[Any]("task.name", _TASKS)
+FORMATS = Registry[Any]("task.name", _TASKS)
+# Known data sets: keys of the section `task`.
+DATASETS = Registry[dict[str, Any]]("data set", _TASKS)
+# Names of the inputs of an exported model, in order of the alphabet, to the task.
+INPUTS = Registry[str]("inputs of an exported model", _TASKS)
 # Losses of `TaskConfig.auxiliary_losses`: layers (model section, objective.kind) that are called
 # with (encoder, batch, dropout seed) and return a loss of each unit.
 TASK_LOSSES = Registry[Any]("auxiliary loss of a task")
-# {data set: keys of the section `task`}
-DATASETS: dict[str, dict[str, Any]] = {}
-# {names of the inputs of an exported model, in order of the alphabet: the task}
-INPUTS: dict[tuple[str, ...], str] = {}
 ANSWER_MODULES = Registry[Any]("task.answer_module", summary="tasks.classification.graph")
 # Functions (task, train, dev) to metrics of simpler models by name; None for other tasks.
 BASELINES = Registry[Any]("baseline")
@@ -137,7 +167,7 @@ BASELINES = Registry[Any]("baseline")
 # `training.finetuning.run_finetuning`. They keep `RunsFile` in NAME.json of their output.
 SEVERAL_RUNS = Registry[Any]("several runs")
 # Classes of sections with the keys of an extension, by "section.key" and by "section.key=name".
-SETTINGS = Registry[Any]("key of an extension")
+SETTINGS = Registry[Any]("key of an extension", {"task.": "tasks.catalog"})
 
 
 def task_settings(name: str) -> dict[str, Any]:
@@ -152,10 +182,9 @@ def task_settings(name: str) -> dict[str, Any]:
     Raises:
       DataError: the name is unknown.
     """
-    if name in DATASETS:
+    if DATASETS.is_known(name):
         return dict(DATASETS[name])
-    kinds = TASKS.names()
-    if name in kinds:
+    if TASKS.is_known(name):
         return {"name": name}
-    known = [*kinds, *DATASETS]
+    known = [*TASKS.names(), *DATASETS.names()]
     raise DataError(f"task {name!r}: expected one of {', '.join(known)}{did_you_mean(name, known)}")

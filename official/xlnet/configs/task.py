@@ -128,12 +128,11 @@ class TaskConfig(Section):
         Returns:
           Values of `name`; an empty list for a key of every task.
         """
-        owner: Any = SETTINGS.get(f"task.{key}", TaskConfig)
-        prefix = "task.name="
-        names = [name for name in SETTINGS if name.startswith(prefix)]
+        owner: Any = SETTINGS.find(f"task.{key}", TaskConfig)
+        classes = {name: SETTINGS.find(f"task.name={name}", TaskConfig) for name in TASKS.names()}
         while owner is not TaskConfig:
-            if owners := [name for name in names if issubclass(SETTINGS[name], owner)]:
-                return [name.removeprefix(prefix) for name in owners]
+            if owners := [name for name in classes if issubclass(classes[name], owner)]:
+                return owners
             owner = owner.__base__
         return []
 

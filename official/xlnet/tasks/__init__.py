@@ -9,41 +9,6 @@
 * `batching`: padding, bucketing and batching of examples.
 * `reports`: writes predictions, metrics and a plot of an evaluation.
 
-Nothing else names a task: the tasks of the folders are entered here in the registries of
-`official.xlnet.configs.registry`, and the files are imported when a name is first looked up.
+`catalog` enters the tasks of the folders in the registries of `official.xlnet.configs.registry`; it
+is imported when a task is first looked up, and the files of a task when its name is.
 """
-
-import importlib
-import pkgutil
-
-from official.xlnet.configs.registry import (
-    DATASETS,
-    FILE_READERS,
-    FORMATS,
-    HEADS,
-    INPUTS,
-    SERVICES,
-    TASKS,
-)
-
-# The registries of a task's parts, each with the file whose module registers it.
-_PARTS = (
-    (TASKS, "task"),
-    (FILE_READERS, "reader"),
-    (HEADS, "graph"),
-    (SERVICES, "graph"),
-)
-
-
-for _folder in [module.name for module in pkgutil.iter_modules(__path__) if module.ispkg]:
-    _package = importlib.import_module(f"{__name__}.{_folder}")
-    _names = getattr(_package, "NAMES", (_folder,))
-    DATASETS.update(getattr(_package, "DATASETS", {}))
-    if hasattr(_package, "INPUTS"):
-        INPUTS[tuple(sorted(_package.INPUTS))] = _names[0]
-    _files = [file.name for file in pkgutil.iter_modules(_package.__path__)]
-    for _registry, _file in _PARTS:
-        if _file in _files:
-            _registry.modules |= dict.fromkeys(_names, f"tasks.{_folder}.{_file}")
-    _formats = getattr(_package, "FORMATS", _names)
-    FORMATS.modules |= dict.fromkeys(_formats, f"tasks.{_folder}.task")

@@ -71,7 +71,7 @@ def wrong_cases(rng):
             is_key = "set" in known and config.sections_of(other)
             if other not in known and not is_key:
                 yield [verb, *whole[verb], f"--{other}=3"], ("; did you mean ", "; --help shows")
-    name = misspelt(rng, rng.choice([x for x in [*TASKS.names(), *DATASETS] if len(x) > 6]))
+    name = misspelt(rng, rng.choice([x for x in [*TASKS.names(), *DATASETS.names()] if len(x) > 6]))
     yield ["finetune", "--train=x", "--output=x", f"--task={name}"], "; did you mean '"
     yield ["finetune", "--train=x", "--output=x", "--learning_rate", "-1"], "--set=training.learn"
     yield ["finetune", "--train=x", "--output=x", "--num_steps=0"], "training.num_steps: expected"

@@ -15,7 +15,7 @@ from official.xlnet.configs.task import TaskConfig
 from official.xlnet.data.pretraining_dataset import _check_batch_size
 from official.xlnet.data.schema import SplitManifest
 from official.xlnet.errors import ConfigError
-from official.xlnet.extensions.settings import UniversalModelConfig
+from official.xlnet.projects.survey.settings import UniversalModelConfig
 from official.xlnet.tasks.ranking import RankingConfig
 
 DIRECTORY = pathlib.Path(__file__).parents[3] / "configs"

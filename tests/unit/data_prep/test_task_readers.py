@@ -19,7 +19,7 @@ from tests.helpers.compare import assert_refused
 
 
 def read(path, task="classification", strict=False, with_labels=True, **changes):
-    settings = TaskConfig(**{**DATASETS.get(task, {"name": task}), **changes})
+    settings = TaskConfig(**{**DATASETS.find(task, {"name": task}), **changes})
     reading = Reading(str(path), settings, strict, with_labels)
     return list(read_examples(reading)), reading.counts
 
@@ -150,7 +150,7 @@ def test_data_sets_as_they_are_downloaded(task, name, text, examples, tmp_path):
 @pytest.mark.parametrize(("name", "file", "text", "examples"), DATA_SETS)
 def test_data_sets_of_a_multi_task_are_read_alike_each_time(name, file, text, examples, tmp_path):
     """Training sets `text_columns`, by which dev and inputs are read."""
-    kind = DATASETS.get(name, {"name": name})["name"]
+    kind = DATASETS.find(name, {"name": name})["name"]
     task = TaskConfig(name="multitask", rankings=(name,) if name == "ranking" else ())
     source = {name: str(write(tmp_path / file, text))}
     if kind not in ("classification", "regression", "ranking"):

@@ -85,7 +85,7 @@ def test_what_is_read_of_a_long_text(method, side):
 
 
 @pytest.mark.parametrize("method", ["windows", "memory"])
-@pytest.mark.parametrize("name", TASKS.modules)
+@pytest.mark.parametrize("name", TASKS.names())
 def test_tasks_that_read_each_text_as_one_sequence_refuse_other_methods(name, method, tmp_path):
     config = task_config(name=name, long_texts=method, mem_len=3)
     if name in ("classification", "multi_label", "regression", "multitask"):

@@ -20,7 +20,7 @@ from official.xlnet.errors import ConfigError
 assert official.xlnet.__file__.startswith(sys.argv[1])
 for table in (registry.TASKS, registry.HEADS, registry.SERVICES, registry.FILE_READERS):
     assert "ranking" not in table.names() and "multiple_choice" in table.names()
-assert "qnli_ranking" not in registry.DATASETS and "race" in registry.DATASETS
+assert "qnli_ranking" not in registry.DATASETS.names() and "race" in registry.DATASETS.names()
 with pytest.raises(ConfigError, match="unknown key 'task.scoring'"):
     XLNetConfig.from_dict({"task": {"scoring": "summary"}})
 XLNetConfig.from_dict({"task": {"name": "question_answering"}})

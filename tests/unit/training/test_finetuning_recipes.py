@@ -39,7 +39,7 @@ def test_table_8(name, wanted):
 
 
 def test_every_data_set_of_the_paper_has_a_recipe():
-    assert {*RECIPES.values()} >= {*DATASETS} - {"swag", "conll2003"}
+    assert {*RECIPES.values()} >= {*DATASETS.names()} - {"swag", "conll2003"}
 
 
 @pytest.mark.parametrize("name", sorted(set(RECIPES) - {"ranking"}))
@@ -52,7 +52,7 @@ def test_dropout_is_the_recipes_own_and_layer_wise_decay_leaves_the_embedding_al
     assert config.training.layer_decay == 1 or not config.training.decay_embedding
 
 
-@pytest.mark.parametrize("name", DATASETS)
+@pytest.mark.parametrize("name", DATASETS.names())
 def test_settings_of_a_data_set_are_those_of_a_task(name):
     settings = {
         key: list(value) if isinstance(value, tuple) else value

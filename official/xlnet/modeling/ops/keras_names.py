@@ -11,32 +11,34 @@ import sys
 from importlib.machinery import PathFinder
 from typing import Any
 
-MODULES = {
-    "AdamW": "training.optimization",
-    "AuxiliaryObjectives": "modeling.objectives.auxiliary",
-    "BertStyleLayer": "garden.bert_style_encoder",
-    "FeedForward": "modeling.layers.feed_forward",
-    "LAMB": "training.optimization",
-    "LMHead": "modeling.layers.lm_head",
-    "LossScaleOptimizer": "modeling.ops.keras_3",
-    "Mean": "modeling.models.trainable_model",
-    "Muon": "training.optimization",
-    "NumTargets": "modeling.models.trainable_model",
-    "Preprocessor": "tasks.preprocessor",
-    "RelativeBiases": "modeling.layers.relative_attention",
-    "RelativePositionEncoding": "modeling.layers.relative_position",
-    "RelativeSegmentEncoding": "modeling.layers.relative_segment",
-    "ResidualNorm": "modeling.layers.xlnet_block",
-    "StackedDepth": "modeling.depth.stacked",
-    "TwoStreamAttentionMask": "modeling.layers.two_stream_mask",
-    "TwoStreamRelativeAttention": "modeling.layers.relative_attention",
-    "WarmupThenDecay": "training.schedules",
-    "XLNetBlock": "modeling.layers.xlnet_block",
-    "XLNetClassifier": "modeling.models.xlnet_classifier",
-    "XLNetEncoder": "modeling.networks.xlnet_encoder",
-    "XLNetPretrainer": "modeling.models.xlnet_pretrainer",
-    "XLNetTaskModel": "modeling.models.xlnet_task_model",
-}
+from official.xlnet.configs.registry import Registry
+
+CLASSES = Registry[type](
+    "class of a Keras file",
+    AdamW="training.optimization",
+    AuxiliaryObjectives="modeling.objectives.auxiliary",
+    FeedForward="modeling.layers.feed_forward",
+    LAMB="training.optimization",
+    LMHead="modeling.layers.lm_head",
+    LossScaleOptimizer="modeling.ops.keras_3",
+    Mean="modeling.models.trainable_model",
+    Muon="training.optimization",
+    NumTargets="modeling.models.trainable_model",
+    Preprocessor="tasks.preprocessor",
+    RelativeBiases="modeling.layers.relative_attention",
+    RelativePositionEncoding="modeling.layers.relative_position",
+    RelativeSegmentEncoding="modeling.layers.relative_segment",
+    ResidualNorm="modeling.layers.xlnet_block",
+    StackedDepth="modeling.depth.stacked",
+    TwoStreamAttentionMask="modeling.layers.two_stream_mask",
+    TwoStreamRelativeAttention="modeling.layers.relative_attention",
+    WarmupThenDecay="training.schedules",
+    XLNetBlock="modeling.layers.xlnet_block",
+    XLNetClassifier="modeling.models.xlnet_classifier",
+    XLNetEncoder="modeling.networks.xlnet_encoder",
+    XLNetPretrainer="modeling.models.xlnet_pretrainer",
+    XLNetTaskModel="modeling.models.xlnet_task_model",
+)
 _KERASES = {"keras", "tf_keras"}
 
 
@@ -49,7 +51,7 @@ class Deferred:
     def __getattr__(self, attribute: str) -> Any:
         if attribute.startswith("__"):
             raise AttributeError(attribute)
-        module = importlib.import_module(f"official.xlnet.{MODULES[self._name]}")
+        module = importlib.import_module(f"official.xlnet.{CLASSES.modules[self._name]}")
         return getattr(getattr(module, self._name), attribute)
 
 
@@ -82,7 +84,7 @@ def register_names() -> None:
 
 def _register(keras: Any) -> None:
     objects = keras.saving.get_custom_objects()
-    for name in MODULES:
+    for name in CLASSES.modules:
         objects.setdefault(f"xlnet>{name}", Deferred(name))
     # Files in the older formats name a schedule without its package.
     objects.setdefault("WarmupThenDecay", Deferred("WarmupThenDecay"))

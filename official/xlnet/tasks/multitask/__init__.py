@@ -53,7 +53,7 @@ class MultitaskConfig(AnswerModuleConfig, CandidatesConfig):
             "name": "classification" if labels else "regression",
             "labels": tuple(label.removeprefix(prefix) for label in labels),
             "text_columns": self.columns_of(subtask),
-            "metric": DATASETS.get(subtask, {}).get("metric", ""),
+            "metric": DATASETS.find(subtask, {}).get("metric", ""),
             "target_means": self.target_means[number : number + 1],
             "target_scales": self.target_scales[number : number + 1],
         }
@@ -104,7 +104,7 @@ class MultitaskConfig(AnswerModuleConfig, CandidatesConfig):
         require_data(not are_splits, "multitask data", expected, got)
         prefixes = tuple(f"{name}/" for name in (*self.subtasks, *files))
         of_all = [column for column in self.text_columns if not column.startswith(prefixes)]
-        if not self.subtasks and files.keys() <= DATASETS.keys():
+        if not self.subtasks and files.keys() <= {*DATASETS.names()}:
             of_label = [] if self.label_column == TaskConfig.label_column else [self.label_column]
             expected = f"no setting, as the columns of {', '.join(files)} are known"
             require(not of_all, "task.text_columns", expected, of_all)
@@ -115,7 +115,7 @@ class MultitaskConfig(AnswerModuleConfig, CandidatesConfig):
     def _settings_of(self, name: str, of_all: tuple[str, ...]) -> TaskConfig:
         """How the file of a data set is read."""
         own = self.columns_of(name)
-        known = DATASETS.get(name)
+        known = DATASETS.find(name)
         if known is None:
             kinds = dict.fromkeys(self.regressions, "regression")
             if name in self.rankings:

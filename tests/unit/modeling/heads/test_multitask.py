@@ -7,8 +7,8 @@ import tensorflow as tf
 from official.xlnet.configs.registry import TASKS
 from official.xlnet.configs.sections import HeadSections
 from official.xlnet.data.examples import TextExample
-from official.xlnet.extensions.stochastic_answer import StochasticAnswerHead
 from official.xlnet.modeling.heads import create_head
+from official.xlnet.projects.survey.stochastic_answer import StochasticAnswerHead
 from official.xlnet.tasks.batching import TrainingBatches
 from official.xlnet.tasks.classification.graph import ClassificationHead, RegressionHead
 from official.xlnet.tasks.ranking import RankingExample

@@ -221,7 +221,7 @@ def test_every_registered_class_has_its_name():
             if any("register_keras_serializable(package='xlnet')" in x for x in decorators):
                 module = path.relative_to(ROOT / "official/xlnet").with_suffix("")
                 registered[node.name] = ".".join(module.parts)
-    assert registered == keras_names.MODULES
+    assert registered == keras_names.CLASSES.modules
 
 
 @pytest.mark.slow
@@ -287,7 +287,11 @@ for wrong in (
         ("import tf_keras", "", "tf_keras"),
         ("import tf_keras", "0", "keras"),
         ("from official.xlnet import garden", "", "tf_keras"),
-        ("from official.xlnet import garden", "0", "expected tf_keras for official.xlnet.garden"),
+        (
+            "from official.xlnet import garden",
+            "0",
+            "expected tf_keras for official.xlnet.projects.garden",
+        ),
         ("importlib.util.find_spec = lambda name: None", "1", "or tf-keras to be installed"),
     ],
 )

@@ -27,8 +27,8 @@ from official.xlnet.configs.experiment import XLNetConfig
 from official.xlnet.configs.registry import SEVERAL_RUNS
 from official.xlnet.data.examples import Example
 from official.xlnet.errors import DataError
-from official.xlnet.extensions.several_runs.runs import Run, several_runs, value_of
 from official.xlnet.files.atomic import write_bytes
+from official.xlnet.projects.trials.runs import Run, several_runs, value_of
 from official.xlnet.runtime.pictures import new_figure, png
 from official.xlnet.runtime.progress import Progress
 from official.xlnet.tasks.task import metric_text

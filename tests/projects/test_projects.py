@@ -1,5 +1,6 @@
-"""The tables of names, and the core without `official/xlnet/extensions`."""
+"""The tables of names, and the core without projects."""
 
+import importlib
 import os
 import shutil
 import subprocess
@@ -8,11 +9,11 @@ import sys
 import pytest
 
 from official.xlnet.configs import registry
+from official.xlnet.configs.former_modules import FORMER, name_today
 from tests.helpers.documents import ROOT
 
 CODE = """
 import sys
-sys.modules["official.xlnet.extensions"] = None  # Nor that of an editable installation.
 import tensorflow as tf
 from official import xlnet
 from official.xlnet.errors import ConfigError
@@ -43,18 +44,31 @@ show(xlnet.XLNetPretrainer, xlnet.XLNetConfig.load(recipes + "/ernie2.yaml", ["v
 """
 
 
-@pytest.mark.parametrize(
-    "table", [each for each in vars(registry).values() if isinstance(each, registry.Registry)]
-)
+TABLES = [table for table in vars(registry).values() if isinstance(table, registry.Registry)]
+
+
+@pytest.mark.parametrize("table", TABLES, ids=lambda table: table.key)
 def test_every_module_registers_its_names_and_no_others(table):
-    found = {name: table[name] for name in list(table.modules)}
+    table.names()  # Enters those of tasks.
+    values = {name: table[name] for name in list(table.modules)}
+    places = {name: getattr(value, "__module__", None) for name, value in values.items()}
     if table is registry.FORMATS:  # Values, which do not know their module.
-        assert found.keys() == {*table} == table.modules.keys()
+        assert values.keys() == {*table} == table.modules.keys()
         return
-    places = {name: each.__module__ for name, each in found.items()}
     assert places == {name: f"official.xlnet.{module}" for name, module in table.modules.items()}
-    ours = {name for name in table if table[name].__module__ in places.values()}
-    assert ours == set(table.modules)
+    ours = {name for name in table if getattr(table[name], "__module__", "") in places.values()}
+    assert ours == set(table.modules) or not table.modules
+
+
+@pytest.mark.parametrize("former, today", FORMER.items())
+def test_modules_are_imported_by_their_former_names(former, today):
+    assert name_today(f"official.xlnet.{former}.a") == f"official.xlnet.{today}.a"
+    assert name_today("official.xlnet.modeling") == name_today(former) == ""
+    if former == "garden":  # Its import chooses tf_keras.
+        return
+    module = importlib.import_module(f"official.xlnet.{today}")
+    assert importlib.import_module(f"official.xlnet.{former}") is module
+    assert module.__spec__.name == f"official.xlnet.{today}"
 
 
 @pytest.mark.slow

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 from official.nlp.modeling.models import BertClassifier
 
-from official.xlnet.garden import bert_style_encoder
 from official.xlnet.modeling.ops.keras import keras
+from official.xlnet.projects.garden import bert_style_encoder
 from tests.helpers.tiny import VOCAB, WIDTH, tiny_encoder
 
 LENGTHS = (5, 13, 8)

@@ -15,8 +15,8 @@ from official.xlnet.configs.experiment import XLNetConfig
 from official.xlnet.configs.registry import BASELINES, SEVERAL_RUNS, TASKS
 from official.xlnet.data.examples import Example
 from official.xlnet.errors import require_config
-from official.xlnet.extensions.several_runs.runs import Run, several_runs
 from official.xlnet.inference.task_prediction import task_of
+from official.xlnet.projects.trials.runs import Run, several_runs
 from official.xlnet.training.finetuning import Start
 
 

@@ -16,10 +16,10 @@ from official.xlnet.checkpoints import model_directory
 from official.xlnet.checkpoints.any_format import load_tokenizer
 from official.xlnet.configs.registry import TASKS
 from official.xlnet.configs.validation import require
-from official.xlnet.garden.model_task import ModelTask, ModelTaskConfig, adamw
 from official.xlnet.inference.task_prediction import unit_lengths
 from official.xlnet.modeling.models.xlnet_task_model import XLNetTaskModel
 from official.xlnet.modeling.ops.keras import keras
+from official.xlnet.projects.garden.model_task import ModelTask, ModelTaskConfig, adamw
 from official.xlnet.tasks.batching import TrainingBatches
 from official.xlnet.tasks.task import Task
 

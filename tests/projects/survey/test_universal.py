@@ -7,11 +7,11 @@ import tensorflow as tf
 from official.xlnet import save_pretrained
 from official.xlnet.analysis.attention_maps import token_steps
 from official.xlnet.checkpoints.any_format import load_tokenizer
-from official.xlnet.extensions.universal import AdaptiveDepth, step_encoding
 from official.xlnet.inference.decoding.cached import prefill
 from official.xlnet.inference.network.inference_encoder import InferenceEncoder
 from official.xlnet.modeling.models.xlnet_pretrainer import XLNetPretrainer
 from official.xlnet.modeling.ops.keras import keras
+from official.xlnet.projects.survey.universal import AdaptiveDepth, step_encoding
 from tests.helpers.compare import assert_all_close
 from tests.helpers.corpora import vocabulary_dir
 from tests.helpers.tiny import (

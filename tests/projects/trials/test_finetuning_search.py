@@ -4,7 +4,7 @@ import math
 
 import pytest
 
-from official.xlnet.extensions.several_runs.search import candidate_config, successive_halving
+from official.xlnet.projects.trials.search import candidate_config, successive_halving
 from tests.helpers.task_corpora import task_config
 
 

@@ -12,8 +12,8 @@ from scipy import stats
 from official.xlnet.configs.experiment import XLNetConfig
 from official.xlnet.configs.registry import BASELINES
 from official.xlnet.errors import DivergedError, PreemptedError
-from official.xlnet.extensions.several_runs import runs as several_runs
-from official.xlnet.extensions.several_runs.folds import paired_test
+from official.xlnet.projects.trials import runs as several_runs
+from official.xlnet.projects.trials.folds import paired_test
 from tests.helpers.world import command
 
 pytestmark = pytest.mark.slow

@@ -6,12 +6,12 @@ import tensorflow as tf
 
 from official.xlnet.configs.registry import ANSWER_MODULES
 from official.xlnet.configs.sections import HeadSections
-from official.xlnet.extensions.settings import StochasticAnswerConfig
 from official.xlnet.modeling.heads.base import MASKED, Head, num_classes
 from official.xlnet.modeling.kernels.stateless_dropout import dropout, fold_in, keep_mask
 from official.xlnet.modeling.layers.losses import label_cross_entropy
 from official.xlnet.modeling.ops.initializers import normal
 from official.xlnet.modeling.ops.keras import keras
+from official.xlnet.projects.survey.settings import StochasticAnswerConfig
 from official.xlnet.tokenization.special_tokens import NUM_SPECIAL, SEGMENT_A, SEGMENT_B
 
 _FEATURES, _STEPS = range(2)  # Numbers that are folded into the dropout seed.

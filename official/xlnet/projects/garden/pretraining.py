@@ -15,8 +15,8 @@ from official.xlnet.configs.experiment import XLNetConfig, recipe_path
 from official.xlnet.configs.validation import require
 from official.xlnet.data.pretraining_dataset import pretraining_dataset
 from official.xlnet.data.schema import Manifest
-from official.xlnet.garden.model_task import ModelTask, ModelTaskConfig, adamw
 from official.xlnet.modeling.models.xlnet_pretrainer import XLNetPretrainer
+from official.xlnet.projects.garden.model_task import ModelTask, ModelTaskConfig, adamw
 
 
 @dataclasses.dataclass

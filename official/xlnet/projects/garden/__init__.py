@@ -5,9 +5,9 @@ Importing this package registers the experiments in `official.core.exp_factory`.
 
 import tf_keras  # noqa: F401  The Keras of this process, if no other was chosen before.
 
-from official.xlnet.garden.bert_style_encoder import bert_style_encoder
-from official.xlnet.garden.classification import ClassificationConfig, ClassificationTask
-from official.xlnet.garden.pretraining import PretrainingConfig, PretrainingTask
+from official.xlnet.projects.garden.bert_style_encoder import bert_style_encoder
+from official.xlnet.projects.garden.classification import ClassificationConfig, ClassificationTask
+from official.xlnet.projects.garden.pretraining import PretrainingConfig, PretrainingTask
 
 __all__ = [
     "ClassificationConfig",

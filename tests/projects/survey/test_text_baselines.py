@@ -10,7 +10,7 @@ import pytest
 
 from official.xlnet.configs.registry import TASKS
 from official.xlnet.data.examples import TextExample
-from official.xlnet.extensions.text_baselines import text_baselines
+from official.xlnet.projects.survey.text_baselines import text_baselines
 from official.xlnet.tasks.ranking import RankingExample
 from tests.helpers.task_corpora import labelled, task_config
 

@@ -9,7 +9,7 @@ import tensorflow as tf
 from official.xlnet.modeling.networks.xlnet_encoder import XLNetEncoder
 from official.xlnet.modeling.ops.keras import keras, require_tf_keras
 
-require_tf_keras("official.xlnet.garden")
+require_tf_keras("official.xlnet.projects.garden")
 
 
 def bert_style_encoder(encoder: XLNetEncoder, **kwargs) -> keras.Model:

@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 
 from official.xlnet.configs.experiment import XLNetConfig
-from official.xlnet.extensions.neighbors import neighbor_bias, neighbor_kernel
 from official.xlnet.modeling.layers.relative_position import sinusoids
 from official.xlnet.modeling.networks.xlnet_encoder import XLNetEncoder
+from official.xlnet.modeling.ops.neighbors import neighbor_bias, neighbor_kernel
 
 DISTANCES = (1, -1, 2, -2, 3, -3, 4, -4, 5, -5, 6, -6)  # Query position minus key position.
 

@@ -10,8 +10,6 @@ import tensorflow as tf
 
 from official.xlnet.configs.model import ModelConfig
 from official.xlnet.errors import require_data
-from official.xlnet.extensions.settings import BertModelConfig
-from official.xlnet.extensions.transformer_block import Projection, TransformerEncoderBlock, norm
 from official.xlnet.modeling.kernels.stateless_dropout import dropout, dropout_seed_of_call, fold_in
 from official.xlnet.modeling.layers.feed_forward import ACTIVATIONS
 from official.xlnet.modeling.layers.lm_head import LMHead, look_up
@@ -19,6 +17,12 @@ from official.xlnet.modeling.networks.encoder import Encoder, Experiment, regist
 from official.xlnet.modeling.networks.encoder_inputs import checked_inputs
 from official.xlnet.modeling.ops.initializers import build_layers, truncated_normal
 from official.xlnet.modeling.ops.keras import Embedding, keras, name_scope
+from official.xlnet.projects.survey.settings import BertModelConfig
+from official.xlnet.projects.survey.transformer_block import (
+    Projection,
+    TransformerEncoderBlock,
+    norm,
+)
 
 # What the dropout seed is folded with for each part.
 EMBEDDING, FIRST_BLOCK = 0, 1

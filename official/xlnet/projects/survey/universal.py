@@ -8,7 +8,6 @@ import numpy as np
 import tensorflow as tf
 
 from official.xlnet.configs.model import ModelConfig
-from official.xlnet.extensions.settings import UniversalModelConfig
 from official.xlnet.modeling.depth.stacked import (
     DepthOutputs,
     StackedDepth,
@@ -18,6 +17,7 @@ from official.xlnet.modeling.depth.stacked import (
 from official.xlnet.modeling.ops.initializers import normal
 from official.xlnet.modeling.ops.keras import keras
 from official.xlnet.modeling.ops.shapes import sizes
+from official.xlnet.projects.survey.settings import UniversalModelConfig
 
 
 @register_depth("shared")

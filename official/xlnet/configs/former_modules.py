@@ -1,0 +1,64 @@
+"""Modules that have moved since 1.0.0 are still imported by their former names."""
+
+from __future__ import annotations
+
+import importlib
+import importlib.machinery
+import importlib.util
+import sys
+import types
+from typing import Any
+
+_PACKAGE = "official.xlnet."
+# {former name below `official.xlnet`: name today}; of a package, the modules in it, too.
+FORMER = {
+    "extensions.neighbors": "modeling.ops.neighbors",
+    "extensions.several_runs": "projects.trials",
+    "extensions": "projects.survey",
+    "garden": "projects.garden",
+}
+
+
+def name_today(name: str) -> str:
+    """Returns the present name of a module; empty if it has not moved.
+
+    Args:
+      name: a dotted name.
+
+    Example:
+      >>> name_today("official.xlnet.extensions.bert")
+      'official.xlnet.projects.survey.bert'
+    """
+    inside = name.removeprefix(_PACKAGE)
+    for former, today in FORMER.items():
+        if name != inside and f"{inside}.".startswith(f"{former}."):
+            return _PACKAGE + today + inside.removeprefix(former)
+    return ""
+
+
+def register_former_modules() -> None:
+    """Lets `import` find moved modules; it is asked only where a module is not found."""
+    sys.meta_path.append(_Finder())
+
+
+class _Finder:
+    def find_spec(self, name: str, path: Any = None, target: Any = None) -> Any:
+        today = name_today(name)
+        if not today or importlib.util.find_spec(today) is None:
+            return None
+        return importlib.machinery.ModuleSpec(name, _Alias(today))
+
+
+class _Alias:
+    """Loader that gives the module of another name."""
+
+    def __init__(self, name: str):
+        self._name = name
+
+    def create_module(self, spec: Any) -> types.ModuleType:
+        module = importlib.import_module(self._name)
+        self._spec = module.__spec__
+        return module
+
+    def exec_module(self, module: types.ModuleType) -> None:
+        module.__spec__ = self._spec  # The import system has replaced it.

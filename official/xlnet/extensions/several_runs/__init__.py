@@ -1,1 +1,0 @@
-"""Several fine-tuning runs that keep the best model: repeated, as a search, or over folds."""

@@ -1,0 +1,76 @@
+"""Projects: parts beside the core, each a folder here on the hooks that any package has.
+
+The core imports no project, and a project imports no other. The table below has a line for each:
+which names its modules register. A module is imported when one of its names is first looked up.
+
+To remove a project, delete its folder, its tests (`tests/projects/<name>`) and its line.
+"""
+
+from __future__ import annotations
+
+from official.xlnet.configs.registry import (
+    ANSWER_MODULES,
+    AUXILIARY,
+    BASELINES,
+    DEPTHS,
+    INPUT_FORMATS,
+    NETWORKS,
+    SETTINGS,
+    SEVERAL_RUNS,
+    TASK_LOSSES,
+    Registry,
+)
+from official.xlnet.modeling.ops.keras_names import CLASSES
+
+# {project: (registry, module of the project, the names that it registers there)}
+PROJECTS: dict[str, tuple[tuple[Registry, str, tuple[str, ...]], ...]] = {
+    "garden": ((CLASSES, "bert_style_encoder", ("BertStyleLayer",)),),
+    "survey": (
+        (NETWORKS, "bert", ("bert", "gpt", "gpt2")),
+        (CLASSES, "bert", ("BertEncoder", "GptEncoder", "Gpt2Encoder", "MaskedLMHead")),
+        (DEPTHS, "universal", ("shared", "adaptive")),
+        (CLASSES, "universal", ("SharedDepth", "AdaptiveDepth")),
+        (INPUT_FORMATS, "contiguous", ("full_sentences", "doc_sentences")),
+        (AUXILIARY, "auxiliary", ("next_sentence", "capitalization", "token_document")),
+        (ANSWER_MODULES, "stochastic_answer", ("san",)),
+        (TASK_LOSSES, "language_model_loss", ("language_model",)),
+        (BASELINES, "text_baselines", ("text",)),
+        (
+            SETTINGS,
+            "settings",
+            (
+                "model.max_positions",
+                "model.num_segments",
+                "model.network=bert",
+                "model.network=gpt",
+                "model.network=gpt2",
+                "model.step_encoding",
+                "model.halting_threshold",
+                "model.ponder_weight",
+                "model.depth=shared",
+                "model.depth=adaptive",
+                "objective.auxiliary=capitalization",
+                "objective.auxiliary=token_document",
+                "objective.input_format=full_sentences",
+                "objective.input_format=doc_sentences",
+                "task.answer_steps",
+                "task.answer_dropout",
+                "task.answer_module=san",
+            ),
+        ),
+    ),
+    "trials": (
+        (SEVERAL_RUNS, "folds", ("folds",)),
+        (SEVERAL_RUNS, "runs", ("runs",)),
+        (SEVERAL_RUNS, "search", ("search",)),
+    ),
+}
+
+
+def _enter() -> None:
+    for project, parts in PROJECTS.items():
+        for registry, module, names in parts:
+            registry.modules |= dict.fromkeys(names, f"projects.{project}.{module}")
+
+
+_enter()

@@ -1,0 +1,1 @@
+"""Networks, depths, objectives and heads of other papers, beside XLNet's."""

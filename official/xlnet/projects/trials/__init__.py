@@ -1,0 +1,1 @@
+"""Several fine-tuning runs: random seeds, folds, and a search of settings."""
