@@ -91,7 +91,7 @@ def _fill_in_blanks(model_dir: str, data_dir: str) -> None:
     import tensorflow as tf
 
     from official.xlnet.checkpoints.any_format import load_tokenizer
-    from official.xlnet.checkpoints.model_directory import load_pretrainer
+    from official.xlnet.checkpoints.pretrained_directory import load_pretrainer
     from official.xlnet.data.pretraining_dataset import pretraining_dataset
 
     tokenizer = load_tokenizer(model_dir)

@@ -20,7 +20,8 @@ import sentencepiece
 from benchmarks.harness.command_line import flag, parse
 from benchmarks.harness.models import run_xlnet
 from official.xlnet.checkpoints.convert.tf1_format import write_tf1
-from official.xlnet.checkpoints.convert.variable_map import Source, Weights, shapes_of
+from official.xlnet.checkpoints.convert.variable_map import Weights, shapes_of
+from official.xlnet.checkpoints.source import Source
 from official.xlnet.configs.experiment import XLNetConfig
 from official.xlnet.tokenization.special_tokens import SPECIAL_PIECES, VOCAB_FILE
 

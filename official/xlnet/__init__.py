@@ -40,11 +40,9 @@ if TYPE_CHECKING:
     from official.xlnet.api.vocabulary import extend_vocabulary, train_vocabulary
     from official.xlnet.checkpoints.any_format import load_config, load_tokenizer
     from official.xlnet.checkpoints.convert import convert
-    from official.xlnet.checkpoints.model_directory import (
-        load_encoder,
-        load_pretrainer,
-        save_pretrained,
-    )
+    from official.xlnet.checkpoints.model_directory import load_encoder
+    from official.xlnet.checkpoints.pretrained_directory import load_pretrainer
+    from official.xlnet.checkpoints.saving import save_pretrained
     from official.xlnet.configs.base import register_settings
     from official.xlnet.configs.experiment import XLNetConfig
     from official.xlnet.data.pretraining_dataset import pretraining_dataset

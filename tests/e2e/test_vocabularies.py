@@ -9,9 +9,10 @@ import pytest
 import tensorflow as tf
 
 from official import xlnet
-from official.xlnet.checkpoints.convert import convert, open_source
-from official.xlnet.checkpoints.convert.xlnet_format import write_variables
+from official.xlnet.checkpoints.convert import convert
 from official.xlnet.checkpoints.model_directory import PARTS
+from official.xlnet.checkpoints.source import open_source
+from official.xlnet.checkpoints.xlnet_format import write_variables
 from official.xlnet.configs.model import ModelConfig
 from official.xlnet.data.reading import check_unknown
 from official.xlnet.errors import ConfigError, DataError

@@ -19,8 +19,8 @@ import yaml
 from hypothesis import strategies as st
 
 from data_prep.tasks.task_data import read_task, stream_task
-from official.xlnet.checkpoints.convert import open_source
 from official.xlnet.checkpoints.convert.variable_map import Weights
+from official.xlnet.checkpoints.source import open_source
 from official.xlnet.configs.task import TaskConfig
 from tests.helpers.checkpoints import (
     hf_of_tf1,

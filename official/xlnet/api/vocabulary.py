@@ -148,8 +148,8 @@ def extend_vocabulary(
     """
     from data_prep.corpus import vocabulary_extension
     from official.xlnet.checkpoints.any_format import load_tokenizer
-    from official.xlnet.checkpoints.convert import open_source
     from official.xlnet.checkpoints.extended_model import write_extended
+    from official.xlnet.checkpoints.source import open_source
 
     sampling = SampleOptions(**options)
     with new_folder(output) as folder:

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
+from official.xlnet.checkpoints.source import Source, open_source
 from official.xlnet.configs.experiment import CONFIG_FILE, XLNetConfig, require_model
 from official.xlnet.errors import require_config
 from official.xlnet.files import file_system
@@ -19,10 +19,6 @@ from official.xlnet.files.public import public
 from official.xlnet.files.staging import local_copy
 from official.xlnet.tokenization.special_tokens import VOCAB_FILE
 from official.xlnet.tokenization.tokenizer import Tokenizer, num_pieces
-
-if TYPE_CHECKING:
-    from official.xlnet.checkpoints.convert.variable_map import Source
-
 
 _SETTINGS = (".json", ".yaml")  # Of a model of any format, or of a data set.
 _WEIGHTS = (".index", ".safetensors", ".bin")  # An index has a checksum of each variable.
@@ -42,9 +38,6 @@ def foreign_source(path: str) -> Source | None:
     """
     if not file_system.is_dir(path) or file_system.is_file(os.path.join(path, CONFIG_FILE)):
         return None
-    # Imported here: a model directory's configuration is read without TensorFlow.
-    from official.xlnet.checkpoints.convert import open_source
-
     return open_source(path)
 
 

@@ -22,9 +22,10 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
-from official.xlnet.checkpoints.convert.variable_map import Source, Weights
-from official.xlnet.checkpoints.convert.xlnet_format import write_variables
+from official.xlnet.checkpoints.convert.variable_map import Weights
 from official.xlnet.checkpoints.model_directory import PARTS
+from official.xlnet.checkpoints.source import Source
+from official.xlnet.checkpoints.xlnet_format import write_variables
 from official.xlnet.errors import require_data
 from official.xlnet.tokenization.tokenizer import write_vocabulary
 

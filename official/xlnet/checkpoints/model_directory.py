@@ -1,4 +1,4 @@
-"""Loading and creating model directories: `config.yaml`, `spiece.model` and a checkpoint.
+"""Reading and creating model directories: `config.yaml`, `spiece.model` and a checkpoint.
 
 All commands store and load models in this format. The root of the checkpoint's object graph has
 the attributes `model` (with `encoder`, heads and memory) and, if training can be resumed,
@@ -8,39 +8,27 @@ the attributes `model` (with `encoder`, heads and memory) and, if training can b
 from __future__ import annotations
 
 import contextlib
-import copy
 import os
-import tempfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from typing import Any
 
 import tensorflow as tf
 
 from official.xlnet.checkpoints.any_format import foreign_source, load_config
-from official.xlnet.checkpoints.checkpoint_files import (
-    reading_checkpoint,
-    recorded_steps,
-)
-from official.xlnet.checkpoints.classifier_directory import sigmoid_head, task_configuration
-from official.xlnet.checkpoints.convert import open_source
-from official.xlnet.checkpoints.convert.hf_format import UNTIED
-from official.xlnet.checkpoints.convert.tf1_format import CheckpointFile
-from official.xlnet.checkpoints.convert.variable_map import Weights
+from official.xlnet.checkpoints.checkpoint_files import reading_checkpoint
+from official.xlnet.checkpoints.source import UNTIED, Source, open_source
+from official.xlnet.checkpoints.xlnet_format import CheckpointFile
 from official.xlnet.configs.data import TEXT_SETTINGS
 from official.xlnet.configs.experiment import CONFIG_FILE, XLNetConfig
 from official.xlnet.configs.registry import NETWORKS
-from official.xlnet.configs.validation import require
 from official.xlnet.errors import DataError, require_config, require_data
-from official.xlnet.files.arguments import AnyPath, OutputDirectory
+from official.xlnet.files.arguments import AnyPath
 from official.xlnet.files.public import public
-from official.xlnet.files.staging import local_copy, plain_folder
-from official.xlnet.modeling.models.xlnet_classifier import XLNetClassifier
-from official.xlnet.modeling.models.xlnet_pretrainer import XLNetPretrainer
-from official.xlnet.modeling.models.xlnet_task_model import XLNetTaskModel
+from official.xlnet.files.staging import local_copy
 from official.xlnet.modeling.networks import Encoder
 from official.xlnet.modeling.ops.keras import Variable, keras
 from official.xlnet.runtime.host import host_state_kept
-from official.xlnet.tokenization.tokenizer import Tokenizer, read_vocabulary, write_vocabulary
+from official.xlnet.tokenization.tokenizer import read_vocabulary, write_vocabulary
 
 # Configuration keys that have to match for two models to have compatible weights.
 ARCHITECTURE = (
@@ -58,8 +46,6 @@ ARCHITECTURE = (
 
 # The parts of a model that a model directory keeps, by their attribute.
 PARTS = ("encoder", "lm_head", "auxiliary", "head")
-
-_STATE = "checkpoint"  # Names the checkpoint of a directory, which has none without it.
 
 # Messages for a model without a part.
 _LACKING = {
@@ -97,122 +83,6 @@ def load_encoder(model_dir: AnyPath) -> Encoder:
     return encoder
 
 
-@public()
-@host_state_kept()
-def load_pretrainer(
-    model_dir: AnyPath, config: XLNetConfig | None = None, **kwargs
-) -> XLNetPretrainer:
-    """Loads the pre-training model of a model directory with its trained weights.
-
-    The recurrent memory is not restored; it starts empty. Auxiliary objectives that the saved
-    model has not learned start anew.
-
-    Args:
-      model_dir: the model directory.
-      config: a configuration with the same architecture; by default, the directory's.
-      **kwargs: further arguments of `XLNetPretrainer`.
-
-    Returns:
-      The pre-training model.
-
-    Raises:
-      ConfigError: the configuration is missing or invalid, or the architectures differ.
-      DataError: the checkpoint is missing or damaged.
-    """
-    saved = load_config(model_dir)
-    config = config or saved
-    check_compatible(config, model_dir)
-    model = XLNetPretrainer(config, **kwargs)
-    parts = {"encoder": model.encoder, "lm_head": model.lm_head}
-    learned = {stage.name for stage in saved.objective.stages()}
-    kept = {name: part for name, part in model.auxiliary.parts.items() if name in learned}
-    parts |= {name: kept.pop(name) for name in model.auxiliary.apart if name in kept}
-    if kept:
-        parts["auxiliary"] = tf.train.Checkpoint(**kept)
-    restore(model_dir, **parts)
-    return model
-
-
-@public()
-def save_pretrained(
-    model: Encoder | XLNetPretrainer | XLNetTaskModel | XLNetClassifier,
-    model_dir: OutputDirectory,
-    tokenizer: Tokenizer | AnyPath | None = None,
-    labels: Sequence[str] = (),
-    text_columns: Sequence[str] = (),
-    task: str = "",
-) -> None:
-    """Writes a model as a model directory: configuration, vocabulary and weights.
-
-    `load_encoder`, `load_pretrainer` and the commands read it. It holds no optimizer: a run
-    starts from it with `--init_from`. Saving to the same directory again replaces the model, which
-    an error while writing leaves as it was.
-
-    Args:
-      model: an encoder, a pre-training model, a model of a task or an `XLNetClassifier`.
-      model_dir: the directory or its URL; made if it is not there.
-      tokenizer: the model's tokenizer, or its vocabulary file. None: its preprocessor's.
-      labels: of an `XLNetClassifier`, the names of its classes in the order of the logits; default:
-        the labels of its head, or "0", "1", … With one logit, the names of its classes
-        no and yes.
-      text_columns: of an `XLNetClassifier`, the names of its texts: one, or two for pairs; default:
-        the columns of its head, or `text`.
-      task: of an `XLNetClassifier`, `classification`, `multi_label` or `regression`; default: the
-        task of its head, or `regression` with one logit and no labels, else `classification`.
-
-    Raises:
-      ConfigError: the tokenizer or the labels do not fit the model, or the directory belongs to a
-        run.
-
-    Example:
-      >>> model.fit(data)
-      >>> save_pretrained(model, "my_model", "data/spiece.model")
-      >>> encoder = load_encoder("my_model")
-    """
-    if isinstance(model, XLNetClassifier):
-        config = task_configuration(model, labels, text_columns, task)
-    else:
-        config = copy.deepcopy(model.config)
-        options = {"labels": labels, "text_columns": text_columns, "task": task}
-        for name, value in options.items():
-            require_config(not value, name, "an XLNetClassifier", type(model).__name__)
-    if tokenizer is None:
-        preprocessor: Any = getattr(model, "preprocessor", None)
-        expected = "the model's tokenizer, as the model has no preprocessor"
-        require(preprocessor is not None, "tokenizer", expected, None)
-        tokenizer = preprocessor.tokenizer.plain
-    if isinstance(tokenizer, str):
-        tokenizer = Tokenizer(tokenizer, config.data.lowercase, config.data.keep_accents)
-    config.model.fit_vocabulary(tokenizer.vocab_size, tokenizer.model_file)
-    for key in TEXT_SETTINGS:
-        expected, got = getattr(config.data, key), getattr(tokenizer, key)
-        require_config(
-            got == expected, "tokenizer", f"{key} {expected}, as data.{key} of the model", got
-        )
-    require_config(
-        not recorded_steps(model_dir),
-        model_dir,
-        "a directory for this model alone",
-        "the directory of a run, whose checkpoints would be lost; choose another one",
-    )
-    names = [name for name in PARTS if getattr(model, name, None) is not None]
-    parts = {name: getattr(model, name) for name in names} or {"encoder": model}
-    if "auxiliary" in parts:
-        parts |= model.auxiliary.apart
-    if isinstance(model, XLNetClassifier) and model.num_classes < len(config.task.labels):
-        parts["head"] = sigmoid_head(model)
-    checkpoint = tf.train.Checkpoint(model=tf.train.Checkpoint(**parts))
-    os.makedirs(model_dir, exist_ok=True)
-    with tempfile.TemporaryDirectory(prefix=".", suffix=".tmp", dir=model_dir) as new:
-        create_model_dir(new, config, tokenizer.model_file)
-        with plain_folder(new) as folder, merged_weights(model):
-            checkpoint.save(os.path.join(folder, "ckpt"))
-        with contextlib.suppress(FileNotFoundError):
-            os.remove(os.path.join(model_dir, _STATE))  # A kill leaves no model, not a mixture.
-        for name in sorted(os.listdir(new), key=_STATE.__eq__):
-            os.replace(os.path.join(new, name), os.path.join(model_dir, name))
-
-
 @contextlib.contextmanager
 def merged_weights(model: Any) -> Iterator[None]:
     """Context manager: the weights of a model as a model directory has them, without adapters."""
@@ -245,7 +115,7 @@ def restore(model_dir: str, **parts: tf.Module) -> None:
     model, expected = tf.train.Checkpoint(**parts), f"the model that {CONFIG_FILE} describes"
     with local_copy(model_dir) as folder:
         opened = open_source(folder)
-        source = opened if opened.form == "xlnet" else Weights(opened, "xlnet")
+        source = opened if opened.form == "xlnet" else _converted(opened)
         for name in parts:
             if not any(path.startswith(f"{name}/") for path in source.shapes):
                 raise DataError(f"{folder!r} has no {_LACKING.get(name, name)}")
@@ -268,6 +138,13 @@ def restore(model_dir: str, **parts: tf.Module) -> None:
                 variable.assign(source.read(path))
                 missing.discard(id(variable))
     require_data(not missing, folder, f"all variables of {expected}", f"{len(missing)} are missing")
+
+
+def _converted(source: Source) -> Any:
+    """The weights of a model in another format, under our names."""
+    from official.xlnet.checkpoints.convert.variable_map import Weights
+
+    return Weights(source, "xlnet")
 
 
 def _variables(model: tf.train.Checkpoint) -> list[tf.Variable]:

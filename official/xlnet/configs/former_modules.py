@@ -12,6 +12,7 @@ from typing import Any
 _PACKAGE = "official.xlnet."
 # {former name below `official.xlnet`: name today}; of a package, the modules in it, too.
 FORMER = {
+    "checkpoints.convert.xlnet_format": "checkpoints.xlnet_format",
     "extensions.neighbors": "modeling.ops.neighbors",
     "extensions.several_runs": "projects.trials",
     "extensions": "projects.survey",

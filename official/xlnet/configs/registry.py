@@ -36,6 +36,13 @@ SCHEDULES = Registry[Any](
 # Functions (function that creates the objective, its sections) to the objective on other inputs.
 INPUT_FORMATS = Registry[Any]("objective.input_format", pairs="modeling.objectives.base")
 AUXILIARY = Registry[Any]("objective.auxiliary")
+# Functions (folder) to a `checkpoints.source.Source`: formats of trained models.
+CHECKPOINT_FORMATS = Registry[Any](
+    "format of a trained model",
+    xlnet="checkpoints.xlnet_format",
+    tf1="checkpoints.convert.tf1_format",
+    hf="checkpoints.convert.hf_format",
+)
 # Parts of tasks; `tasks/catalog.py` enters the tasks in its folders.
 _TASKS = {"": "tasks.catalog"}
 TASKS = Registry[Any]("task.name", _TASKS)

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from official.xlnet.checkpoints.any_format import load_config, load_tokenizer
-from official.xlnet.checkpoints.model_directory import load_pretrainer
+from official.xlnet.checkpoints.pretrained_directory import load_pretrainer
 from official.xlnet.configs.experiment import XLNetConfig
 from official.xlnet.configs.validation import require, require_one_of, require_type
 from official.xlnet.errors import ConfigError, require_config

@@ -10,7 +10,7 @@ import numpy as np
 import tensorflow as tf
 
 from official.xlnet.checkpoints.any_format import foreign_source, load_config
-from official.xlnet.checkpoints.model_directory import load_pretrainer
+from official.xlnet.checkpoints.pretrained_directory import load_pretrainer
 from official.xlnet.configs.experiment import XLNetConfig
 from official.xlnet.configs.sections import ObjectiveSections
 from official.xlnet.data.pretraining_dataset import Records, reading_errors

@@ -11,7 +11,7 @@ import pytest
 import tensorflow as tf
 
 from official.xlnet.checkpoints.checkpoint_files import best_heldout_loss, newest_checkpoint
-from official.xlnet.checkpoints.model_directory import load_pretrainer
+from official.xlnet.checkpoints.pretrained_directory import load_pretrainer
 from official.xlnet.configs.experiment import XLNetConfig
 from official.xlnet.data.lane_schedule import Position
 from official.xlnet.training.optimization import OPTIMIZERS

@@ -5,7 +5,7 @@ import json
 import numpy as np
 import pytest
 
-from official.xlnet.checkpoints.model_directory import load_pretrainer
+from official.xlnet.checkpoints.pretrained_directory import load_pretrainer
 from official.xlnet.configs.experiment import XLNetConfig
 from official.xlnet.runtime.history import read_history
 from official.xlnet.training.evaluation import evaluate

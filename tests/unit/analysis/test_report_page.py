@@ -14,7 +14,7 @@ import tensorflow as tf
 
 from official.xlnet.analysis import report_page
 from official.xlnet.analysis.html_page import Line, chart, html_page, smoothed
-from official.xlnet.checkpoints.model_directory import load_pretrainer
+from official.xlnet.checkpoints.pretrained_directory import load_pretrainer
 from official.xlnet.commands import COMMON, VERBS
 from official.xlnet.data.examples import TextExample
 from official.xlnet.data.pretraining_dataset import Records

@@ -9,7 +9,7 @@ import pytest
 
 from official import xlnet
 from official.xlnet.analysis.attention_maps import AttentionMaps
-from official.xlnet.checkpoints.model_directory import save_pretrained
+from official.xlnet.checkpoints.saving import save_pretrained
 from official.xlnet.inference.scoring import Score
 from tests.helpers.compare import assert_refused
 from tests.helpers.corpora import vocabulary_dir

@@ -11,7 +11,8 @@ from data_prep.corpus.vocabulary import read_sample
 from data_prep.corpus.vocabulary_extension import extend_vocabulary
 from data_prep.settings import SampleOptions
 from official import xlnet
-from official.xlnet.checkpoints.model_directory import load_pretrainer, save_pretrained
+from official.xlnet.checkpoints.pretrained_directory import load_pretrainer
+from official.xlnet.checkpoints.saving import save_pretrained
 from official.xlnet.tokenization.graph.tokenizer import GraphTokenizer
 from tests.helpers.compare import assert_refused
 from tests.helpers.compiled import make_model

@@ -9,7 +9,7 @@ import tensorflow as tf
 import yaml
 
 from official import xlnet
-from official.xlnet.checkpoints import model_directory
+from official.xlnet.checkpoints import saving
 from official.xlnet.configs.experiment import XLNetConfig
 from official.xlnet.files import file_system
 from tests.helpers.compare import assert_refused, assert_same_variables
@@ -46,7 +46,7 @@ def test_a_model_is_replaced_whole_or_stays(tmp_path, vocabulary, monkeypatch, w
 
     xlnet.save_pretrained(old, folder, vocabulary)
     with monkeypatch.context() as patch, pytest.raises(OSError, match="disk full"):
-        patch.setattr(model_directory, "merged_weights", disk_full)
+        patch.setattr(saving, "merged_weights", disk_full)
         xlnet.save_pretrained(new, folder, vocabulary)
     for model in (old, new):
         assert_same_variables(xlnet.load_encoder(folder).variables, model.variables)

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from official.xlnet.checkpoints.model_directory import save_pretrained
+from official.xlnet.checkpoints.saving import save_pretrained
 from official.xlnet.data.examples import TextExample
 from official.xlnet.inference.scoring import score
 from official.xlnet.inference.task_prediction import predict_examples

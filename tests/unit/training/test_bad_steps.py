@@ -7,7 +7,8 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from official.xlnet.checkpoints.model_directory import load_pretrainer, save_pretrained
+from official.xlnet.checkpoints.pretrained_directory import load_pretrainer
+from official.xlnet.checkpoints.saving import save_pretrained
 from official.xlnet.configs.experiment import XLNetConfig
 from official.xlnet.data.lane_schedule import LaneSchedule, Position
 from official.xlnet.errors import DivergedError

@@ -7,7 +7,7 @@ import pytest
 import tensorflow as tf
 
 from official import xlnet
-from official.xlnet.checkpoints.model_directory import save_pretrained
+from official.xlnet.checkpoints.saving import save_pretrained
 from official.xlnet.configs.experiment import XLNetConfig
 from official.xlnet.errors import ConfigError
 from official.xlnet.modeling.models.xlnet_pretrainer import XLNetPretrainer

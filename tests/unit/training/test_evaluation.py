@@ -11,7 +11,7 @@ import pytest
 from benchmarks.data.random_records import write_data_set
 from official.xlnet.checkpoints.any_format import load_config
 from official.xlnet.checkpoints.convert import convert
-from official.xlnet.checkpoints.model_directory import save_pretrained
+from official.xlnet.checkpoints.saving import save_pretrained
 from official.xlnet.configs.experiment import XLNetConfig
 from official.xlnet.data import pretraining_dataset
 from official.xlnet.data.pretraining_dataset import Records

@@ -9,26 +9,23 @@ from typing import Annotated, Any
 
 from absl import logging
 
-from official.xlnet.checkpoints.convert import hf_format, tf1_format
 from official.xlnet.checkpoints.convert.differences import (
     check_convertible,
     differences,
     readme,
 )
-from official.xlnet.checkpoints.convert.hf_format import open_hf, write_hf
-from official.xlnet.checkpoints.convert.tf1_format import open_tf1, write_tf1
-from official.xlnet.checkpoints.convert.variable_map import Source, Weights, variables_of
-from official.xlnet.checkpoints.convert.xlnet_format import open_xlnet, write_variables
+from official.xlnet.checkpoints.convert.hf_format import write_hf
+from official.xlnet.checkpoints.convert.tf1_format import write_tf1
+from official.xlnet.checkpoints.convert.variable_map import Weights, variables_of
+from official.xlnet.checkpoints.source import open_source
+from official.xlnet.checkpoints.xlnet_format import write_variables
 from official.xlnet.configs.choices import CHECKPOINT_FORMS
-from official.xlnet.configs.experiment import CONFIG_FILE
-from official.xlnet.errors import DataError
 from official.xlnet.files.arguments import OutputDirectory, Path
 from official.xlnet.files.atomic import new_folder, write_bytes
 from official.xlnet.files.json_files import read_record
 from official.xlnet.files.public import public
 from official.xlnet.files.schema import OneOf
-from official.xlnet.tokenization.hf_vocabulary import has_vocabulary
-from official.xlnet.tokenization.tokenizer import Tokenizer, num_pieces, write_vocabulary
+from official.xlnet.tokenization.tokenizer import Tokenizer, write_vocabulary
 
 
 @public(overrides="set", model="source")
@@ -96,30 +93,3 @@ def convert(
         "not_filled": weights.not_filled,
         "differences": sentences,
     }
-
-
-def open_source(path: str) -> Source:
-    """Opens a model for reading; detects the format from the files in the directory.
-
-    Args:
-      path: directory of the model.
-
-    Raises:
-      DataError: the format is not recognized.
-      ConfigError: the vocabulary has more pieces than the word embedding has rows.
-    """
-    for name, opened in (
-        (CONFIG_FILE, open_xlnet),
-        (tf1_format.CONFIG_FILE, open_tf1),
-        (hf_format.CONFIG_FILE, open_hf),
-    ):
-        if os.path.isfile(os.path.join(path, name)):
-            source = opened(path)
-            if has_vocabulary(source.vocab_file):
-                pieces = num_pieces(source.vocab_file)
-                source.config.model.fit_vocabulary(pieces, source.vocab_file)
-            return source
-    raise DataError(
-        f"{path!r}: no model found: expected the directory of a model, with {CONFIG_FILE} (ours), "
-        f"{tf1_format.CONFIG_FILE} (TF1 release) or {hf_format.CONFIG_FILE} (HF)"
-    )

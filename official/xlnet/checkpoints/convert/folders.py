@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from official.xlnet.checkpoints.convert.variable_map import Source
+from official.xlnet.checkpoints.source import Source
 from official.xlnet.configs.experiment import XLNetConfig
 from official.xlnet.configs.model import ModelConfig
 from official.xlnet.errors import require_config, require_data

@@ -30,15 +30,11 @@ from official.xlnet.checkpoints.convert.folders import (
 from official.xlnet.checkpoints.convert.head_format import HeadFormat
 from official.xlnet.checkpoints.convert.hf_tokenizer import write_vocabulary_files
 from official.xlnet.checkpoints.convert.torch_reader import TorchFile
-from official.xlnet.checkpoints.convert.variable_map import (
-    Source,
-    Weights,
-    finite_floats,
-    variables_of,
-)
+from official.xlnet.checkpoints.convert.variable_map import Weights, variables_of
+from official.xlnet.checkpoints.source import CONFIG_FILES, UNTIED, Source, finite_floats
 from official.xlnet.configs.experiment import XLNetConfig
 from official.xlnet.configs.model import ModelConfig
-from official.xlnet.configs.registry import FORMATS
+from official.xlnet.configs.registry import CHECKPOINT_FORMATS, FORMATS
 from official.xlnet.configs.validation import require_one_of
 from official.xlnet.errors import DataError, require_config, require_data
 from official.xlnet.files.json_files import read_json, write_json
@@ -47,11 +43,10 @@ from official.xlnet.tokenization.hf_vocabulary import SETTINGS, text_settings
 from official.xlnet.tokenization.special_tokens import BOS_ID, EOS_ID, PAD_ID
 from official.xlnet.tokenization.tokenizer import read_vocabulary
 
-CONFIG_FILE = "config.json"
+CONFIG_FILE = CONFIG_FILES["hf"]
 WEIGHTS_FILES = ("model.safetensors", "pytorch_model.bin")
 _PREFIX = "transformer."  # Prefix of encoder variables, except in files of `XLNetModel`.
 _EMBEDDING = "transformer.word_embedding.weight"
-UNTIED = "lm_loss.weight"  # In the shapes of a source if it is not the word embedding.
 _LAYER_NORM_EPSILON = 1e-12
 # HF writes int(1e30) as the length of a tokenizer without a limit.
 _UNLIMITED = 1_000_000
@@ -120,6 +115,7 @@ _HF_ACTIVATIONS = {"gelu_exact": "gelu", "gelu": "gelu_new", "relu": "relu"}
 _warn_once = functools.cache(logging.warning)  # Configurations are read several times in a run.
 
 
+@CHECKPOINT_FORMATS.register("hf")
 def open_hf(path: str) -> Source:
     """Opens a model in HF format.
 

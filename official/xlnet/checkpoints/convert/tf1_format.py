@@ -5,17 +5,14 @@ Checkpoints are read and written directly, without building a TF1 graph.
 
 from __future__ import annotations
 
-import contextlib
 import dataclasses
 import os
 import re
-import weakref
 from typing import Any
 
-import numpy as np
 import tensorflow as tf
 
-from official.xlnet.checkpoints.checkpoint_files import latest_checkpoint, reading_checkpoint
+from official.xlnet.checkpoints.checkpoint_files import latest_checkpoint
 from official.xlnet.checkpoints.convert.folders import (
     OBJECTIVE_KEY,
     check_head_size,
@@ -24,22 +21,18 @@ from official.xlnet.checkpoints.convert.folders import (
     settings_under,
 )
 from official.xlnet.checkpoints.convert.hf_tokenizer import without_tokens
-from official.xlnet.checkpoints.convert.variable_map import (
-    Source,
-    Weights,
-    finite_floats,
-    variables_of,
-)
+from official.xlnet.checkpoints.convert.variable_map import Weights, variables_of
+from official.xlnet.checkpoints.source import CONFIG_FILES, Source
+from official.xlnet.checkpoints.xlnet_format import CheckpointFile
 from official.xlnet.configs.experiment import XLNetConfig
-from official.xlnet.configs.registry import FORMATS
+from official.xlnet.configs.registry import CHECKPOINT_FORMATS, FORMATS
 from official.xlnet.errors import require_config, require_data
 from official.xlnet.files.atomic import write_bytes
 from official.xlnet.files.json_files import read_json, write_json
-from official.xlnet.files.staging import plain_folder
 from official.xlnet.tokenization.special_tokens import VOCAB_FILE
 from official.xlnet.tokenization.tokenizer import read_vocabulary
 
-CONFIG_FILE = "xlnet_config.json"
+CONFIG_FILE = CONFIG_FILES["tf1"]
 CHECKPOINT = "xlnet_model.ckpt"
 # {key of the file: our key}.
 _SETTINGS = {
@@ -54,6 +47,7 @@ _SETTINGS = {
 _ACTIVATIONS = ("gelu", "relu")  # Same names and functions as in our configuration.
 
 
+@CHECKPOINT_FORMATS.register("tf1")
 def open_tf1(path: str) -> Source:
     """Opens a pre-trained or fine-tuned model in TF1 format.
 
@@ -80,40 +74,6 @@ def open_tf1(path: str) -> Source:
         number = num_labels(source, logits.name.format(scope=scope), logits.shape)
         task.labels = tuple(map(str, range(number)))
     return source
-
-
-class CheckpointFile:
-    """Reader of the variables in a TensorFlow checkpoint by name.
-
-    Args:
-      prefix: path of the checkpoint without `.index`.
-
-    Attributes:
-      shapes: {name: shape} of all variables.
-
-    Raises:
-      DataError: the index cannot be read.
-    """
-
-    def __init__(self, prefix: str):
-        self._prefix = prefix
-        folder, name = os.path.split(prefix)
-        with reading_checkpoint(prefix), contextlib.ExitStack() as stack:
-            plain = stack.enter_context(plain_folder(folder))
-            self._reader = tf.train.load_checkpoint(os.path.join(plain, name))
-            weakref.finalize(self, stack.pop_all().close)  # Values are read later.
-            shapes = self._reader.get_variable_to_shape_map()
-        self.shapes = {name: tuple(shape) for name, shape in sorted(shapes.items())}
-
-    def read(self, name: str) -> np.ndarray:
-        """Returns the value of a variable as float32; verifies its checksum.
-
-        Raises:
-          DataError: its data file is missing or damaged, or it is not of finite numbers.
-        """
-        with reading_checkpoint(self._prefix):
-            value = self._reader.get_tensor(name)
-        return finite_floats(value, f"{self._prefix}: {name}")
 
 
 def write_tf1(folder: str, weights: Weights, vocab_file: str) -> None:

@@ -13,40 +13,15 @@ conversion:
 from __future__ import annotations
 
 import dataclasses
-import os
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 
 import numpy as np
 
+from official.xlnet.checkpoints.source import Source
 from official.xlnet.configs.experiment import XLNetConfig
 from official.xlnet.configs.registry import FORMATS
 from official.xlnet.errors import DataError, require_data
-from official.xlnet.tokenization.special_tokens import VOCAB_FILE
-
-
-@dataclasses.dataclass(frozen=True)
-class Source:
-    """A model in one of the formats.
-
-    Attributes:
-      form: name of the format: the attribute of `Row` with its variable names.
-      path: directory of the model.
-      config: configuration of the model; `task` describes its head, if any.
-      shapes: {name: shape} of all its variables.
-      read: returns the value of a variable, by its name, as float32.
-    """
-
-    form: str
-    path: str
-    config: XLNetConfig
-    shapes: dict[str, tuple[int, ...]]
-    read: Callable[[str], np.ndarray]
-
-    @property
-    def vocab_file(self) -> str:
-        """Path of its SentencePiece model."""
-        return os.path.join(self.path, VOCAB_FILE)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -76,7 +51,6 @@ _OURS, _TF1, _HF = "encoder/blocks/{layer}/", "model/transformer/", "transformer
 _TF1_LAYER, _HF_LAYER = _TF1 + "layer_{layer}/", _HF + "layer.{layer}."
 _MASK_EMBEDDING = "encoder/mask_embedding"
 _NUMBER = re.compile(r"\d+")
-_FLOATS = ("bfloat16", "float16", "float32", "float64")
 _LM_BIAS, _NEVER = "lm_head/bias", -1e4  # A logit whose probability is 0.
 _BIASES = (("content", "r_w"), ("position", "r_r"), ("segment", "r_s"))
 
@@ -139,26 +113,6 @@ def rows_of(config: XLNetConfig, *forms: str) -> tuple[Row, ...]:
     head = FORMATS[name].rows if name in FORMATS.names() else ()
     rows = _EMBEDDINGS + _LAYERS + biases + _LM_HEAD + head
     return tuple(row for row in rows if all(getattr(row, form) for form in forms))
-
-
-def finite_floats(value: np.ndarray, where: str) -> np.ndarray:
-    """Returns a stored variable as float32.
-
-    Args:
-      value: the variable.
-      where: its file and name, for the message.
-
-    Raises:
-      DataError: it has another type, or values that are NaN or infinite in float32.
-    """
-    value = np.asarray(value)
-    require_data(value.dtype.name in _FLOATS, where, "floating point numbers", value.dtype)
-    with np.errstate(over="ignore"):
-        value = value.astype(np.float32, copy=False)
-    require_data(
-        bool(np.isfinite(value).all()), where, "finite numbers in float32", "NaN or infinity"
-    )
-    return value
 
 
 def shapes_of(config: XLNetConfig) -> dict[str, tuple[int, ...]]:

@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import re
+import weakref
 from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
 import tensorflow as tf
 
-from official.xlnet.checkpoints.checkpoint_files import newest_checkpoint
-from official.xlnet.checkpoints.convert.tf1_format import CheckpointFile
-from official.xlnet.checkpoints.convert.variable_map import Source
+from official.xlnet.checkpoints.checkpoint_files import newest_checkpoint, reading_checkpoint
+from official.xlnet.checkpoints.source import Source, finite_floats
 from official.xlnet.configs.experiment import XLNetConfig
+from official.xlnet.configs.registry import CHECKPOINT_FORMATS
 from official.xlnet.errors import DataError
+from official.xlnet.files.staging import plain_folder
 
 _PREFIX, _SUFFIX = "model/", "/.ATTRIBUTES/VARIABLE_VALUE"
 _OBJECT_GRAPH = "_CHECKPOINTABLE_OBJECT_GRAPH"
@@ -24,6 +27,41 @@ _OF_TRAINING = re.compile(
 )
 
 
+class CheckpointFile:
+    """Reader of the variables in a TensorFlow checkpoint by name.
+
+    Args:
+      prefix: path of the checkpoint without `.index`.
+
+    Attributes:
+      shapes: {name: shape} of all variables.
+
+    Raises:
+      DataError: the index cannot be read.
+    """
+
+    def __init__(self, prefix: str):
+        self._prefix = prefix
+        folder, name = os.path.split(prefix)
+        with reading_checkpoint(prefix), contextlib.ExitStack() as stack:
+            plain = stack.enter_context(plain_folder(folder))
+            self._reader = tf.train.load_checkpoint(os.path.join(plain, name))
+            weakref.finalize(self, stack.pop_all().close)  # Values are read later.
+            shapes = self._reader.get_variable_to_shape_map()
+        self.shapes = {name: tuple(shape) for name, shape in sorted(shapes.items())}
+
+    def read(self, name: str) -> np.ndarray:
+        """Returns the value of a variable as float32; verifies its checksum.
+
+        Raises:
+          DataError: its data file is missing or damaged, or it is not of finite numbers.
+        """
+        with reading_checkpoint(self._prefix):
+            value = self._reader.get_tensor(name)
+        return finite_floats(value, f"{self._prefix}: {name}")
+
+
+@CHECKPOINT_FORMATS.register("xlnet")
 def open_xlnet(path: str) -> Source:
     """Opens a model directory.
 
