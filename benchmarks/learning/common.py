@@ -59,7 +59,7 @@ def make_data(
       size: vocabulary size.
     """
     from data_prep.pipelines.prepare import prepare
-    from official.xlnet.api.vocabulary import train_vocabulary
+    from official.xlnet.jobs.vocabulary import train_vocabulary
 
     vocab = os.path.join(output, "vocab")
     if not os.path.exists(os.path.join(vocab, VOCAB_FILE)):
@@ -111,7 +111,7 @@ def accuracy(model: str, tables: Sequence[str], output: str, overrides: Sequence
       overrides: settings; those that are not given are the configuration's, not chosen.
     """
     from data_prep.tasks.task_data import read_task
-    from official.xlnet.api.finetuning import task_configuration
+    from official.xlnet.jobs.finetuning import task_configuration
     from official.xlnet.runtime.distribution import prepare_devices
     from official.xlnet.training.finetuning import Start, run_finetuning
 

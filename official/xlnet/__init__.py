@@ -34,10 +34,6 @@ if TYPE_CHECKING:
     from data_prep.pipelines.prepare import prepare
     from official.xlnet.analysis.attention_maps import attention_maps
     from official.xlnet.analysis.masks import make_masks
-    from official.xlnet.api.finetuning import finetune
-    from official.xlnet.api.keras_model import load_model
-    from official.xlnet.api.prediction import Predictor, evaluate, predict
-    from official.xlnet.api.vocabulary import extend_vocabulary, train_vocabulary
     from official.xlnet.checkpoints.any_format import load_config, load_tokenizer
     from official.xlnet.checkpoints.convert import convert
     from official.xlnet.checkpoints.model_directory import load_encoder
@@ -54,6 +50,10 @@ if TYPE_CHECKING:
     from official.xlnet.inference.orders import consistency
     from official.xlnet.inference.scoring import Scorer, score
     from official.xlnet.inference.words import words_of
+    from official.xlnet.jobs.finetuning import finetune
+    from official.xlnet.jobs.keras_model import load_model
+    from official.xlnet.jobs.prediction import Predictor, evaluate, predict
+    from official.xlnet.jobs.vocabulary import extend_vocabulary, train_vocabulary
     from official.xlnet.modeling.depth.stacked import register_depth
     from official.xlnet.modeling.heads import register_head
     from official.xlnet.modeling.kernels.product_type import matmul_precision

@@ -17,10 +17,10 @@ from data_prep.settings import ReadOptions
 from data_prep.tasks.table_files import TABLE_FORMATS
 from data_prep.tasks.task_data import read_task, stream_task
 from data_prep.tasks.text_rows import read_text_rows
-from official.xlnet.api.vocabulary import train_vocabulary
 from official.xlnet.configs.task import TaskConfig
 from official.xlnet.data.examples import TextExample
 from official.xlnet.errors import ConfigError, DataError
+from official.xlnet.jobs.vocabulary import train_vocabulary
 from tests.helpers import corpora
 from tests.helpers.corpora import (
     COMPRESS,

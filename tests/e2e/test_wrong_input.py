@@ -12,10 +12,10 @@ import sys
 
 import pytest
 
-from official.xlnet.api.vocabulary import train_vocabulary
 from official.xlnet.commands import VERBS as DECLARED
 from official.xlnet.files.locks import LOCK_FILE, only_writer
 from official.xlnet.files.schema import Range
+from official.xlnet.jobs.vocabulary import train_vocabulary
 from official.xlnet.runtime.history import read_history
 from tests.helpers.checkpoints import hf_of_tf1, random_values, tf1_shapes, write_hf
 from tests.helpers.corpora import as_text, random_documents

@@ -21,10 +21,10 @@ from data_prep.corpus.readers import read_documents
 from data_prep.pipelines import prepare as pipelines
 from data_prep.records.token_files import sentence_end_bit, token_dtype, write_token_files
 from data_prep.settings import ReadOptions, Settings
-from official.xlnet.api.vocabulary import train_vocabulary
 from official.xlnet.configs.experiment import XLNetConfig
 from official.xlnet.data.schema import SCALAR_FEATURES, Manifest
 from official.xlnet.errors import DataError
+from official.xlnet.jobs.vocabulary import train_vocabulary
 from official.xlnet.tokenization.special_tokens import EOD_ID
 from official.xlnet.tokenization.tokenizer import Tokenizer
 

@@ -43,6 +43,7 @@ ORDER = [
     ["official.xlnet.serving"],
     ["data_prep"],
     [f"official.xlnet.tasks.{name}" for name in TASKS],
+    ["official.xlnet.jobs"],
     ["official.xlnet.api"],
     ["official.xlnet.testing"],
     ["official.xlnet.projects"],

@@ -25,7 +25,7 @@ LOCKS = "unit/files/test_locks"
         # Looked up: a value of a setting, a public name, a verb, all names of a registry.
         ("official/xlnet/projects/survey/universal.py", "projects/survey/test_universal", LOCKS),
         ("official/xlnet/analysis/masks.py", "unit/analysis/test_inspect_attention", LOCKS),
-        ("official/xlnet/commands/embed.py", "unit/commands/test_embed", LOCKS),
+        ("official/xlnet/jobs/file_embedding.py", "unit/commands/test_embed", LOCKS),
         ("official/xlnet/projects/survey/text_baselines.py", "e2e/test_finetune", LOCKS),
         # Made by the fixture.
         ("official/xlnet/tasks/ranking/reader.py", "unit/commands/test_embed", LOCKS),

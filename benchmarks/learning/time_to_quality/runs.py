@@ -105,9 +105,9 @@ def prepare_data(text: str, recipe: str, output: str) -> None:
         forward text.
     """
     from data_prep.pipelines.prepare import prepare
-    from official.xlnet.api.vocabulary import train_vocabulary
     from official.xlnet.configs.experiment import XLNetConfig
     from official.xlnet.data.pretraining_dataset import pretraining_dataset
+    from official.xlnet.jobs.vocabulary import train_vocabulary
 
     windows = os.path.join(output, WINDOWS)
     if os.path.exists(windows):

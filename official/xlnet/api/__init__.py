@@ -1,1 +1,1 @@
-"""The functions of `official.xlnet`: a trained model by its path, texts as plain strings."""
+"""The verbs: a public function for each, in a module that imports nothing heavy."""

@@ -16,20 +16,20 @@ from official.xlnet.files.schema import OneOf
 
 VERBS = {
     "convert": Verb("official.xlnet.checkpoints.convert", "convert"),
-    "embed": Verb("official.xlnet.commands.embed", "embed_file"),
-    "evaluate": Verb("official.xlnet.api.prediction", "evaluate"),
+    "embed": Verb("official.xlnet.jobs.file_embedding", "embed_file"),
+    "evaluate": Verb("official.xlnet.jobs.prediction", "evaluate"),
     "export": Verb("official.xlnet.serving.export", "export"),
-    "finetune": Verb("official.xlnet.api.finetuning", "finetune"),
+    "finetune": Verb("official.xlnet.jobs.finetuning", "finetune"),
     "generate": Verb("official.xlnet.commands.generate", "generate_file"),
     "inspect attention": Verb("official.xlnet.commands.inspect", "attention"),
     "inspect records": Verb("official.xlnet.commands.inspect", "records", positional="data"),
-    "predict": Verb("official.xlnet.commands.predict", "predict_file"),
+    "predict": Verb("official.xlnet.jobs.file_prediction", "predict_file"),
     "prepare": Verb(
         "data_prep.pipelines.prepare", "prepare", terminal="official.xlnet.commands.prepare"
     ),
     "pretrain": Verb("official.xlnet.training.pretraining", "pretrain"),
     "score": Verb("official.xlnet.commands.score", "score_file"),
-    "vocab": Verb("official.xlnet.api.vocabulary", "train_vocabulary"),
+    "vocab": Verb("official.xlnet.jobs.vocabulary", "train_vocabulary"),
 }
 
 

@@ -7,7 +7,6 @@ from collections.abc import Sequence
 from typing import Annotated, Any
 
 from data_prep.tasks.text_rows import Row, text_chunks
-from official.xlnet.commands.identity import identity_of
 from official.xlnet.configs.choices import STEP_SELECTIONS
 from official.xlnet.data.reading import check_unknown, log_counts
 from official.xlnet.data.result_files import require_json_lines
@@ -15,6 +14,7 @@ from official.xlnet.data.text_files import Answers, write_json_lines
 from official.xlnet.files.arguments import COMMAS, OutputFile, Path
 from official.xlnet.files.public import public
 from official.xlnet.files.schema import OneOf, Range
+from official.xlnet.jobs.identity import identity_of
 from official.xlnet.tokenization.blanks import has_blank
 
 

@@ -15,7 +15,6 @@ from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 import numpy as np
 
 from data_prep.tasks.text_rows import Row, read_suite, read_text_rows, text_chunks
-from official.xlnet.commands.identity import identity_of
 from official.xlnet.configs.choices import GIVEN_SIDES, PUNCTUATION, SCORING_ORDERS, UNITS
 from official.xlnet.configs.validation import require
 from official.xlnet.data.reading import check_unknown, log_counts
@@ -25,6 +24,7 @@ from official.xlnet.errors import ConfigError, DataError, require_data
 from official.xlnet.files.arguments import COMMAS, STANDARD, OutputFile, Path
 from official.xlnet.files.public import public
 from official.xlnet.files.schema import OneOf, Range, shown
+from official.xlnet.jobs.identity import identity_of
 from official.xlnet.runtime.perplexity import perplexity
 from official.xlnet.tokenization.special_tokens import SPECIAL_PIECES, UNK_ID
 

@@ -13,6 +13,15 @@ _PACKAGE = "official.xlnet."
 # {former name below `official.xlnet`: name today}; of a package, the modules in it, too.
 FORMER = {
     "checkpoints.convert.xlnet_format": "checkpoints.xlnet_format",
+    "api.finetuning": "jobs.finetuning",
+    "api.following": "jobs.following",
+    "api.held_out": "jobs.held_out",
+    "api.keras_model": "jobs.keras_model",
+    "api.prediction": "jobs.prediction",
+    "api.vocabulary": "jobs.vocabulary",
+    "commands.embed": "jobs.file_embedding",
+    "commands.identity": "jobs.identity",
+    "commands.predict": "jobs.file_prediction",
     "extensions.neighbors": "modeling.ops.neighbors",
     "extensions.several_runs": "projects.trials",
     "extensions": "projects.survey",

@@ -10,10 +10,10 @@ import pandas as pd
 import pytest
 
 from data_prep.tasks.task_data import read_task, stream_task
-from official.xlnet.api.held_out import folds, held_out
 from official.xlnet.configs.task import TaskConfig
 from official.xlnet.data.examples import TextExample
 from official.xlnet.errors import DataError
+from official.xlnet.jobs.held_out import folds, held_out
 from official.xlnet.tasks.multiple_choice import ChoiceExample
 from official.xlnet.tasks.multitask import MultitaskConfig
 from official.xlnet.tasks.question_answering import QuestionExample

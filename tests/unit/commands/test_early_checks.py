@@ -97,7 +97,11 @@ def test_wrong_flags_and_values_are_answered_with_a_hint_at_once(seed):
 def test_a_pretrained_model_is_refused_for_prediction(world, monkeypatch, capsys):
     """From its `config.yaml`, as are settings that do not suit the model to start from."""
     model = str(world.pretrained)
-    for name in ("tensorflow", "official.xlnet.commands.predict", "official.xlnet.api.finetuning"):
+    for name in (
+        "tensorflow",
+        "official.xlnet.jobs.file_prediction",
+        "official.xlnet.jobs.finetuning",
+    ):
         monkeypatch.setitem(sys.modules, name, None)  # An import of them raises.
     assert cli.main(["predict", f"--model={model}", "--input=x", "--output=x"]) == 2
     assert "expected a fine-tuned model, got one without a task" in capsys.readouterr().err

@@ -2,8 +2,8 @@
 
 import pytest
 
-from official.xlnet.commands.embed import embed_file
-from official.xlnet.commands.predict import predict_file
+from official.xlnet.jobs.file_embedding import embed_file
+from official.xlnet.jobs.file_prediction import predict_file
 from tests.helpers.compare import assert_refused
 
 OF_MODEL = {"products": "bfloat16"}

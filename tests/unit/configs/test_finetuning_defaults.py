@@ -5,7 +5,6 @@ import pathlib
 
 import pytest
 
-from official.xlnet.api.finetuning import task_configuration
 from official.xlnet.configs.experiment import XLNetConfig
 from official.xlnet.configs.finetuning_defaults import (
     complete_settings,
@@ -16,6 +15,7 @@ from official.xlnet.configs.finetuning_defaults import (
     given_settings,
     keep_settings,
 )
+from official.xlnet.jobs.finetuning import task_configuration
 
 CONFIGS = pathlib.Path(__file__).parents[3] / "configs"
 RECIPES = sorted(

@@ -6,9 +6,9 @@ import pandas as pd
 import pytest
 
 from official import xlnet
-from official.xlnet.api.finetuning import task_configuration
 from official.xlnet.configs.experiment import XLNetConfig
 from official.xlnet.data.examples import TextExample
+from official.xlnet.jobs.finetuning import task_configuration
 from official.xlnet.testing.tasks import require_same
 from official.xlnet.training.continued_head import take_head
 from tests.helpers.task_corpora import KINDS

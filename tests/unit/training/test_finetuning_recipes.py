@@ -5,9 +5,9 @@ import re
 
 import pytest
 
-from official.xlnet.api.finetuning import task_configuration
 from official.xlnet.configs.experiment import XLNetConfig
 from official.xlnet.configs.registry import DATASETS, TASKS
+from official.xlnet.jobs.finetuning import task_configuration
 from tests.helpers.tiny import tiny_config
 
 CONFIGS = pathlib.Path(__file__).parents[3] / "configs"

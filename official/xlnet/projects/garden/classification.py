@@ -11,12 +11,12 @@ from data_prep.tasks.task_data import read_task
 from official.core import config_definitions as cfg
 from official.core import exp_factory, task_factory
 from official.modeling import optimization
-from official.xlnet.api.finetuning import task_configuration
 from official.xlnet.checkpoints import model_directory
 from official.xlnet.checkpoints.any_format import load_tokenizer
 from official.xlnet.configs.registry import TASKS
 from official.xlnet.configs.validation import require
 from official.xlnet.inference.task_prediction import unit_lengths
+from official.xlnet.jobs.finetuning import task_configuration
 from official.xlnet.modeling.models.xlnet_task_model import XLNetTaskModel
 from official.xlnet.modeling.ops.keras import keras
 from official.xlnet.projects.garden.model_task import ModelTask, ModelTaskConfig, adamw

@@ -10,12 +10,12 @@ from typing import Any
 
 import numpy as np
 
-from official.xlnet.api.held_out import folds
 from official.xlnet.configs.experiment import XLNetConfig
 from official.xlnet.configs.registry import BASELINES, SEVERAL_RUNS, TASKS
 from official.xlnet.data.examples import Example
 from official.xlnet.errors import require_config
 from official.xlnet.inference.task_prediction import task_of
+from official.xlnet.jobs.held_out import folds
 from official.xlnet.projects.trials.runs import Run, several_runs
 from official.xlnet.training.finetuning import Start
 

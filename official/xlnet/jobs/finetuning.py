@@ -15,7 +15,6 @@ from absl import logging
 
 from data_prep.tasks.task_data import read_task
 from official.xlnet.analysis.report_page import task_page, write_page
-from official.xlnet.api.held_out import held_out
 from official.xlnet.checkpoints.any_format import load_config
 from official.xlnet.configs.choices import CLUSTER_TIMEOUT, STRATEGIES
 from official.xlnet.configs.experiment import XLNetConfig
@@ -36,6 +35,7 @@ from official.xlnet.files.json_files import read_json, write_json
 from official.xlnet.files.public import public
 from official.xlnet.files.schema import OneOf, Range
 from official.xlnet.inference.task_prediction import task_of
+from official.xlnet.jobs.held_out import held_out
 from official.xlnet.runtime.distribution import is_chief, prepare_devices
 from official.xlnet.runtime.host import host_state_kept
 from official.xlnet.runtime.progress import Progress

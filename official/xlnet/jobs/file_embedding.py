@@ -15,7 +15,6 @@ from typing import TYPE_CHECKING, Annotated, Any
 import numpy as np
 
 from data_prep.tasks.text_rows import Row, text_chunks
-from official.xlnet.commands.identity import identity_of
 from official.xlnet.configs.choices import POOLINGS, PRODUCTS
 from official.xlnet.data.reading import check_unknown, log_counts
 from official.xlnet.data.result_files import VECTORS, check_ending, vector_file
@@ -24,6 +23,7 @@ from official.xlnet.errors import ConfigError, require_config
 from official.xlnet.files.arguments import COMMAS, STANDARD, OutputFile, Path
 from official.xlnet.files.public import public
 from official.xlnet.files.schema import OneOf, Range
+from official.xlnet.jobs.identity import identity_of
 from official.xlnet.runtime.progress import Progress, per_second, waiting
 
 if TYPE_CHECKING:

@@ -13,7 +13,6 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Annotated, Any
 
 from data_prep.tasks.task_data import columns_of, stream_task
-from official.xlnet.commands.identity import identity_of
 from official.xlnet.configs.choices import PRODUCTS
 from official.xlnet.configs.registry import DATASETS, INPUTS
 from official.xlnet.configs.task import TaskConfig
@@ -27,6 +26,7 @@ from official.xlnet.errors import require_config
 from official.xlnet.files.arguments import STANDARD, OutputFile, Path
 from official.xlnet.files.public import public
 from official.xlnet.files.schema import OneOf, Range
+from official.xlnet.jobs.identity import identity_of
 from official.xlnet.runtime.progress import per_second
 
 Predict = Callable[[Iterable[Example]], Iterator[dict[str, Any]]]

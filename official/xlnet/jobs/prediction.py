@@ -10,8 +10,6 @@ from typing import Annotated, Any
 from data_prep.tasks.columns import ID_COLUMNS
 from data_prep.tasks.task_data import read_task, stream_task
 from official.xlnet.analysis.report_page import task_page, write_page
-from official.xlnet.api.finetuning import comparison
-from official.xlnet.api.following import follow_run
 from official.xlnet.checkpoints.any_format import load_config
 from official.xlnet.configs.choices import PRODUCTS
 from official.xlnet.configs.validation import require
@@ -23,6 +21,8 @@ from official.xlnet.files.public import public
 from official.xlnet.files.schema import OneOf, Range
 from official.xlnet.inference.ensemble import Ensemble
 from official.xlnet.inference.language_model import PickledByPath
+from official.xlnet.jobs.finetuning import comparison
+from official.xlnet.jobs.following import follow_run
 from official.xlnet.modeling.kernels.product_type import matmul_precision
 from official.xlnet.runtime.host import host_state_kept
 from official.xlnet.runtime.progress import Progress
