@@ -6,7 +6,7 @@ import dataclasses
 import re
 from typing import TYPE_CHECKING, Annotated, Any
 
-from official.xlnet.data.reading import MAX_LOST, MaxLost
+from official.xlnet.data.lost_rows import MAX_LOST, MaxLost
 from official.xlnet.errors import DataError, require_data
 from official.xlnet.files.schema import OneOf, Range, check_fields
 

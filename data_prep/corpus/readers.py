@@ -22,7 +22,7 @@ from typing import IO, Any
 from data_prep.corpus.formats import LOST, NOT_TEXT, TEXT_FORMATS, Counts, Shard, TextReading
 from data_prep.corpus.text_formats import NEWLINE, RECORDS_PER_BATCH, unix
 from data_prep.settings import ReadOptions
-from official.xlnet.data.reading import check_lost
+from official.xlnet.data.lost_rows import check_lost
 from official.xlnet.errors import DataError, require_data
 from official.xlnet.files.compression import open_stream
 from official.xlnet.files.text import conversion, first_fault

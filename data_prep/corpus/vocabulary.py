@@ -31,7 +31,7 @@ from data_prep.corpus.corpus import Paths, find_shards, list_of_paths
 from data_prep.corpus.formats import LOST, Counts
 from data_prep.corpus.readers import read_documents
 from data_prep.settings import SampleOptions
-from official.xlnet.data.reading import check_lost
+from official.xlnet.data.lost_rows import check_lost
 from official.xlnet.data.schema import MANIFEST_FILE
 from official.xlnet.errors import DataError
 from official.xlnet.files.atomic import write_bytes
@@ -48,7 +48,7 @@ from official.xlnet.tokenization.special_tokens import (
     VOCAB_FILE,
 )
 from official.xlnet.tokenization.text_cleaning import clean
-from official.xlnet.tokenization.tokenizer import require_no_owner
+from official.xlnet.tokenization.vocabulary_file import require_no_owner
 
 _USER_DEFINED_SYMBOLS = (".", "(", ")", '"', "-", "–", "£", "€")
 MAX_VOCAB_SIZE = 1 << 21  # Largest that records can hold.

@@ -34,7 +34,7 @@ from data_prep.records.lane_files import Layout, lay_out
 from data_prep.records.splits import split_documents
 from data_prep.settings import RECORDED_ONLY, Settings
 from official.xlnet.configs.model import ModelConfig
-from official.xlnet.data.reading import check_lost, check_unknown
+from official.xlnet.data.lost_rows import check_lost, check_unknown
 from official.xlnet.data.schema import MANIFEST_FILE, SCHEMA_VERSION, Manifest, SplitManifest
 from official.xlnet.errors import DataError
 from official.xlnet.files import file_system
@@ -44,7 +44,8 @@ from official.xlnet.files.json_files import read_record, write_json
 from official.xlnet.files.schema import conform
 from official.xlnet.tokenization.sentencepiece_proto import warn_of_export
 from official.xlnet.tokenization.special_tokens import VOCAB_FILE
-from official.xlnet.tokenization.tokenizer import Tokenizer, require_no_owner
+from official.xlnet.tokenization.tokenizer import Tokenizer
+from official.xlnet.tokenization.vocabulary_file import require_no_owner
 
 _WORK_DIR = ".prepare"
 _JOB_FILE = "job.json"

@@ -26,7 +26,7 @@ from data_prep.records.lane_files import write_lane
 from data_prep.records.token_files import write_token_files
 from data_prep.settings import OnBadUtf8, Settings
 from official.xlnet.configs.experiment import XLNetConfig
-from official.xlnet.data.reading import MaxLost
+from official.xlnet.data.lost_rows import MaxLost
 from official.xlnet.errors import ConfigError, require_extra
 from official.xlnet.files.arguments import COMMAS, IN_PYTHON, AnyPath, Path
 from official.xlnet.files.locks import only_writer

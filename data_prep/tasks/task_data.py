@@ -12,7 +12,8 @@ from data_prep.tasks.table import read_rows
 from official.xlnet.configs.registry import FILE_READERS, FOLDER_READERS
 from official.xlnet.configs.task import TaskConfig
 from official.xlnet.data.examples import Example
-from official.xlnet.data.reading import MAX_LOST, Reading, check_lost
+from official.xlnet.data.lost_rows import MAX_LOST, check_lost
+from official.xlnet.data.reading import Reading
 from official.xlnet.errors import ConfigError, DataError, require_data
 
 

@@ -27,7 +27,7 @@ from official.xlnet.checkpoints.model_directory import PARTS
 from official.xlnet.checkpoints.source import Source
 from official.xlnet.checkpoints.xlnet_format import write_variables
 from official.xlnet.errors import require_data
-from official.xlnet.tokenization.tokenizer import write_vocabulary
+from official.xlnet.tokenization.vocabulary_file import write_vocabulary
 
 _EMBEDDING, _BIAS = "encoder/word_embedding/embeddings", "lm_head/bias"
 

@@ -28,7 +28,7 @@ from official.xlnet.files.staging import local_copy
 from official.xlnet.modeling.networks import Encoder
 from official.xlnet.modeling.ops.keras import Variable, keras
 from official.xlnet.runtime.host import host_state_kept
-from official.xlnet.tokenization.tokenizer import read_vocabulary, write_vocabulary
+from official.xlnet.tokenization.vocabulary_file import read_vocabulary, write_vocabulary
 
 # Configuration keys that have to match for two models to have compatible weights.
 ARCHITECTURE = (

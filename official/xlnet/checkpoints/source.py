@@ -11,9 +11,9 @@ import numpy as np
 from official.xlnet.configs.experiment import CONFIG_FILE, XLNetConfig
 from official.xlnet.configs.registry import CHECKPOINT_FORMATS
 from official.xlnet.errors import DataError, require_data
-from official.xlnet.tokenization.hf_vocabulary import has_vocabulary
 from official.xlnet.tokenization.special_tokens import VOCAB_FILE
 from official.xlnet.tokenization.tokenizer import num_pieces
+from official.xlnet.tokenization.vocabulary_file import has_vocabulary
 
 # {format: the file that tells a folder of it}; the first that is there counts.
 CONFIG_FILES = {"xlnet": CONFIG_FILE, "tf1": "xlnet_config.json", "hf": "config.json"}

@@ -8,7 +8,7 @@ from typing import Annotated, Any
 
 from data_prep.tasks.text_rows import Row, text_chunks
 from official.xlnet.configs.choices import STEP_SELECTIONS
-from official.xlnet.data.reading import check_unknown, log_counts
+from official.xlnet.data.lost_rows import check_unknown, log_counts
 from official.xlnet.data.result_files import require_json_lines
 from official.xlnet.data.text_files import Answers, write_json_lines
 from official.xlnet.files.arguments import COMMAS, OutputFile, Path

@@ -17,7 +17,7 @@ import numpy as np
 from data_prep.tasks.text_rows import Row, read_suite, read_text_rows, text_chunks
 from official.xlnet.configs.choices import GIVEN_SIDES, PUNCTUATION, SCORING_ORDERS, UNITS
 from official.xlnet.configs.validation import require
-from official.xlnet.data.reading import check_unknown, log_counts
+from official.xlnet.data.lost_rows import check_unknown, log_counts
 from official.xlnet.data.result_files import TABLES, check_ending, require_json_lines, write_rows
 from official.xlnet.data.text_files import Answers, batched, write_json_lines
 from official.xlnet.errors import ConfigError, DataError, require_data

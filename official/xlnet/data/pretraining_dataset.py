@@ -30,7 +30,8 @@ from official.xlnet.files.checksums import check_sha256
 from official.xlnet.files.public import public
 from official.xlnet.tokenization.phrases import WordStarts, word_starts
 from official.xlnet.tokenization.special_tokens import NUM_SPECIAL, VOCAB_FILE
-from official.xlnet.tokenization.tokenizer import Tokenizer, read_vocabulary
+from official.xlnet.tokenization.tokenizer import Tokenizer
+from official.xlnet.tokenization.vocabulary_file import read_vocabulary
 
 # Checksums of larger data sets are verified only after a read error; see `reading_errors`.
 _CHECKSUM_LIMIT_BYTES = 1 << 30

@@ -1,36 +1,17 @@
-"""Task data readers, and limits on rows and text that do not reach the model."""
+"""Readers of task data: a source of rows, and the registry of functions that read one."""
 
 from __future__ import annotations
 
 import collections
 import dataclasses
 import sys
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import Annotated, Any
-
-from absl import logging
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
 
 from official.xlnet.configs.registry import FILE_READERS, FOLDER_READERS
 from official.xlnet.configs.task import TaskConfig
 from official.xlnet.errors import DataError
-from official.xlnet.files.arguments import STANDARD
-from official.xlnet.files.schema import Range
 from official.xlnet.runtime.progress import Progress
-
-MaxLost = Annotated[float, Range(0, 1)]  # A share of rows that are left out and counted.
-MAX_LOST = 0.05
-_WARNED_UNKNOWN_SHARE = 0.01
-# Counts in the summary line of a verb, and their words.
-_SAID = {
-    "rows": "rows",
-    "texts": "texts",
-    "examples": "examples",
-    "empty": "empty",
-    "only_unknown": "of unknown tokens alone",
-    "truncated": "cut",
-    "tokens": "tokens",
-    "unknown_tokens": "of them unknown",
-}
 
 
 @dataclasses.dataclass
@@ -113,97 +94,3 @@ def register_reader(name: str, *, folder: bool = False) -> Callable[[Reader], Re
       ...             yield TextExample(str(number), (text,), label)
     """
     return (FOLDER_READERS if folder else FILE_READERS).register(name)
-
-
-def check_lost(
-    where: str,
-    lost: Mapping[str, int],
-    total: int,
-    max_lost: float = MAX_LOST,
-    *,
-    unit: str = "rows",
-    first: str = "",
-) -> None:
-    """Warns of lost rows; raises an error if their share is above a limit.
-
-    Args:
-      where: path of the file, for the message.
-      lost: numbers of lost rows, by reason.
-      total: number of all rows, with those that are lost.
-      max_lost: largest share of lost rows that is not an error, from 0 to 1.
-      unit: name of the counted units, e.g. `documents`.
-      first: error message of the first of them.
-
-    Raises:
-      DataError: more than `max_lost` of the rows are lost.
-
-    Example:
-      >>> check_lost("train.csv", {"malformed_rows": 3}, 12)
-      Traceback (most recent call last):
-      DataError: train.csv: 3 of 12 rows cannot be used (malformed_rows 3); expected at most 0.05 of
-        them, see --max_lost
-    """
-    number = sum(lost.values())
-    if not number:
-        return
-    reasons = ", ".join(f"{reason} {count}" for reason, count in lost.items() if count)
-    message = f"{where}: {number} of {total} {unit} cannot be used ({reasons})"
-    first = f"; the first: {first}" if first else ""
-    if number > max_lost * total:
-        raise DataError(
-            f"{message}; expected at most {max_lost:.3g} of them, see --max_lost{first}"
-        )
-    logging.warning("%s%s", message, first)
-
-
-def log_counts(source: str, counts: Mapping[str, Any]) -> None:
-    """Logs one line with the numbers of texts read, truncated and skipped in a file.
-
-    Args:
-      source: the file; `-` for standard input.
-      counts: numbers, some of them by a name of `_SAID`.
-    """
-    said = [
-        f"{number:,} {what.removesuffix('s') if number == 1 else what}"
-        for name, what in _SAID.items()
-        if (number := counts.get(name))
-    ]
-    Progress(sys.stderr).log_line(f"{_named(source)}: {', '.join(said)}")
-
-
-def _named(source: str) -> str:
-    return "standard input" if source == STANDARD else source
-
-
-def check_unknown(counts: Mapping[str, int], source: str, limit: float = 1.0) -> dict[str, float]:
-    """Warns if more than 1% of the tokens of a text are `<unk>`.
-
-    Args:
-      counts: `tokens` and `unknown_tokens`, as `Tokenizer.counts`.
-      source: name of the text, for messages.
-      limit: largest share of `<unk>` that is not an error.
-
-    Returns:
-      `unknown_tokens`, and `unknown_share`, the share of these in all tokens.
-
-    Raises:
-      DataError: the share is above the limit.
-
-    Example:
-      >>> check_unknown({"tokens": 400, "unknown_tokens": 2}, "text.txt")
-      {'unknown_tokens': 2, 'unknown_share': 0.005}
-    """
-    tokens, unknown = counts.get("tokens", 0), counts.get("unknown_tokens", 0)
-    share = unknown / max(tokens, 1)
-    message = (
-        f"{_named(source)}: {unknown:,} of {tokens:,} tokens ({share:.1%}) are <unk>, as the "
-        "vocabulary lacks their characters"
-    )
-    if share > limit:
-        raise DataError(
-            f"{message}; expected at most {limit:.1%}: use a vocabulary of such text (and its "
-            "data.lowercase and data.keep_accents), or set data.max_unknown=1"
-        )
-    if share > _WARNED_UNKNOWN_SHARE:
-        logging.warning("%s", message)
-    return {"unknown_tokens": unknown, "unknown_share": round(share, 4)}

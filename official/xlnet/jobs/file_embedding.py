@@ -16,7 +16,7 @@ import numpy as np
 
 from data_prep.tasks.text_rows import Row, text_chunks
 from official.xlnet.configs.choices import POOLINGS, PRODUCTS
-from official.xlnet.data.reading import check_unknown, log_counts
+from official.xlnet.data.lost_rows import check_unknown, log_counts
 from official.xlnet.data.result_files import VECTORS, check_ending, vector_file
 from official.xlnet.data.text_files import Answers, write_json_lines
 from official.xlnet.errors import ConfigError, require_config

@@ -28,7 +28,7 @@ from official.xlnet.configs.registry import BASELINES, SEVERAL_RUNS
 from official.xlnet.configs.task import TaskConfig
 from official.xlnet.configs.validation import POSITIVE, require, require_number
 from official.xlnet.data.examples import Example
-from official.xlnet.data.reading import MAX_LOST, MaxLost
+from official.xlnet.data.lost_rows import MAX_LOST, MaxLost
 from official.xlnet.errors import ConfigError
 from official.xlnet.files.arguments import Path, RunDirectory
 from official.xlnet.files.json_files import read_json, write_json

@@ -14,7 +14,7 @@ from official.xlnet.checkpoints.any_format import load_config
 from official.xlnet.configs.choices import PRODUCTS
 from official.xlnet.configs.validation import require
 from official.xlnet.data.examples import Example
-from official.xlnet.data.reading import MAX_LOST, MaxLost, log_counts
+from official.xlnet.data.lost_rows import MAX_LOST, MaxLost, log_counts
 from official.xlnet.data.schema import MANIFEST_FILE
 from official.xlnet.files.arguments import AnyPath, OutputDirectory, Path, require_apart
 from official.xlnet.files.public import public

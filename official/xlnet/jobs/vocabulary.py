@@ -13,7 +13,7 @@ from data_prep.corpus.corpus import DataFrame
 from data_prep.corpus.vocabulary import MAX_VOCAB_SIZE, read_sample, write_trained
 from data_prep.settings import OnBadUtf8, SampleOptions
 from official.xlnet.configs.validation import require, require_one_of
-from official.xlnet.data.reading import MaxLost
+from official.xlnet.data.lost_rows import MaxLost
 from official.xlnet.files.arguments import COMMAS, AnyPath, OutputDirectory, Path
 from official.xlnet.files.atomic import new_folder
 from official.xlnet.files.public import public

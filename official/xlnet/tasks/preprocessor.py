@@ -19,7 +19,8 @@ from official.xlnet.tasks import long_texts
 from official.xlnet.tokenization.graph.packing import padded
 from official.xlnet.tokenization.graph.tokenizer import GraphTokenizer
 from official.xlnet.tokenization.special_tokens import VOCAB_FILE
-from official.xlnet.tokenization.tokenizer import Tokenizer, write_vocabulary
+from official.xlnet.tokenization.tokenizer import Tokenizer
+from official.xlnet.tokenization.vocabulary_file import write_vocabulary
 
 
 @keras.utils.register_keras_serializable(package="xlnet")

@@ -44,22 +44,9 @@ from official.xlnet.tokenization.special_tokens import (
     NUM_SPECIAL,
     SPECIAL_PIECES,
     UNK_ID,
-    VOCAB_FILE,
 )
 from official.xlnet.tokenization.text_cleaning import clean
-
-TOKENIZER_JSON, SETTINGS, ADDED_JSON = (
-    "tokenizer.json",
-    "tokenizer_config.json",
-    "added_tokens.json",
-)
-
-
-def has_vocabulary(model_file: str) -> bool:
-    """Whether a vocabulary is there, as a file or in an HF `tokenizer.json` beside it."""
-    other = os.path.join(os.path.dirname(model_file), TOKENIZER_JSON)
-    is_there = os.path.basename(model_file) == VOCAB_FILE and file_system.is_file(other)
-    return is_there or file_system.is_file(model_file)
+from official.xlnet.tokenization.vocabulary_file import ADDED_JSON, SETTINGS, TOKENIZER_JSON
 
 
 def hf_vocabulary(model_file: str, model_proto: bytes | None) -> bytes | None:
@@ -75,9 +62,7 @@ def hf_vocabulary(model_file: str, model_proto: bytes | None) -> bytes | None:
     Raises:
       DataError: a file is damaged, or the tokenizer is of another kind.
     """
-    folder, name = os.path.split(model_file)
-    if name != VOCAB_FILE:
-        return model_proto
+    folder = os.path.dirname(model_file)
     tree = _read_object(folder, TOKENIZER_JSON)
     tokens = _tokens(folder, tree)
     where = os.path.join(folder, TOKENIZER_JSON)

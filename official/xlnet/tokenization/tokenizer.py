@@ -28,9 +28,7 @@ import numpy as np
 import sentencepiece
 
 from official.xlnet.errors import ArgumentTypeError, DataError, require_data
-from official.xlnet.files import file_system
 from official.xlnet.files.arguments import AnyPath
-from official.xlnet.files.atomic import write_bytes
 from official.xlnet.files.public import public
 from official.xlnet.tokenization.added_tokens import (
     added_pieces,
@@ -40,7 +38,6 @@ from official.xlnet.tokenization.added_tokens import (
     realigned,
     rules,
 )
-from official.xlnet.tokenization.hf_vocabulary import has_vocabulary, hf_vocabulary
 from official.xlnet.tokenization.sentencepiece_proto import (
     KEEPS_WHITESPACE,
     OF_TOKENIZERS,
@@ -55,7 +52,6 @@ from official.xlnet.tokenization.special_tokens import (
     SEP_ID,
     SPECIAL_PIECES,
     UNK_ID,
-    VOCAB_FILE,
 )
 from official.xlnet.tokenization.text_cleaning import clean, clean_with_alignment
 from official.xlnet.tokenization.unspaced_scripts import (
@@ -63,6 +59,7 @@ from official.xlnet.tokenization.unspaced_scripts import (
     continues_word,
     ends_unspaced,
 )
+from official.xlnet.tokenization.vocabulary_file import RECORD, read_vocabulary, recorded_checksum
 
 WORD_START = "\N{LOWER ONE EIGHTH BLOCK}"  # Marks the space before a word in SentencePiece.
 
@@ -72,7 +69,6 @@ _CONTINUATION_BYTES = range(0x80, 0xC0)
 _FIRST_BYTES_OF_UNSPACED = range(0xE3, 0xEA)
 
 _TEXTS_PER_CALL = 512  # Of SentencePiece, which returns Python's integers.
-_RECORD = ".sha256"  # Added to the name of a vocabulary.
 
 
 class Tokenizer:
@@ -134,11 +130,11 @@ class Tokenizer:
         self.model_file = model_file
         self.model_proto = read_vocabulary(model_file)
         self.sha256 = hashlib.sha256(self.model_proto).hexdigest()
-        where, recorded = f"vocabulary {model_file!r}", _recorded(model_file)
+        where, recorded = f"vocabulary {model_file!r}", recorded_checksum(model_file)
         require_data(
             recorded in (None, self.sha256),
             where,
-            f"SHA-256 {recorded!s:.12}…, as in {os.path.basename(model_file)}{_RECORD} beside it",
+            f"SHA-256 {recorded!s:.12}…, as in {os.path.basename(model_file)}{RECORD} beside it",
             f"{self.sha256[:12]}…: the file is damaged, or is another model's",
         )
         self.counts: collections.Counter[str] = collections.Counter()
@@ -481,50 +477,6 @@ def num_pieces(model_file: str) -> int:
     return processor.vocab_size() - len(aliases(parse_model(model_proto).pieces))
 
 
-def write_vocabulary(model_proto: bytes, directory: str) -> None:
-    """Writes a vocabulary to `spiece.model`, and its checksum to `spiece.model.sha256` beside it.
-
-    `Tokenizer` compares the two, so that a model is never read with another model's vocabulary;
-    so does `sha256sum --check`.
-    """
-    target = os.path.join(directory, VOCAB_FILE)
-    record = f"{hashlib.sha256(model_proto).hexdigest()}  {VOCAB_FILE}\n"
-    for path, data in ((target, model_proto), (target + _RECORD, record.encode())):
-        write_bytes(path, data)
-
-
-def require_no_owner(directory: str, model_proto: bytes, *others: str) -> None:
-    """Raises `DataError` if a vocabulary would replace the vocabulary of a model.
-
-    Args:
-      directory: where the vocabulary is to be written.
-      model_proto: its content.
-      *others: further files that mark a vocabulary as owned, besides the files of a model.
-    """
-    target = os.path.join(directory, VOCAB_FILE)
-    if not file_system.is_file(target) or read_vocabulary(target) == model_proto:
-        return
-    if _recorded(target) == hashlib.sha256(model_proto).hexdigest():
-        return  # It is damaged.
-    for name in (VOCAB_FILE + _RECORD, "config.json", "xlnet_config.json", *others):
-        require_data(
-            not file_system.is_file(os.path.join(directory, name)),
-            target,
-            "no other vocabulary there",
-            f"one that a model or a data set needs ({name} is beside it); choose another "
-            "output directory",
-        )
-
-
-def _recorded(model_file: str) -> str | None:
-    """The SHA-256 in the record beside a vocabulary; None without a record."""
-    try:
-        with file_system.open(model_file + _RECORD, "rb") as file:
-            return file.read(64).decode("ascii", "replace")
-    except FileNotFoundError:
-        return None
-
-
 def checked_texts(texts: Iterable[str]) -> list[str]:
     """Returns a list of Python's strings; raises `TypeError` but for a collection of strings."""
     refused = bytes | Mapping | set | frozenset
@@ -547,27 +499,6 @@ def _kind(value: object) -> str:
     """Type and value for an error message; says how bytes become text."""
     advice = "; bytes become text with .decode()" if isinstance(value, bytes) else ""
     return f"{type(value).__name__} {value!r:.40}{advice}"
-
-
-def read_vocabulary(model_file: str) -> bytes:
-    """Returns a vocabulary with its added tokens; see `hf_vocabulary`.
-
-    Raises:
-      DataError: there is none, or it is damaged.
-    """
-    try:
-        model_proto = None
-        if file_system.is_file(model_file) or not has_vocabulary(model_file):
-            model_proto = file_system.read_bytes(model_file)
-        model_proto = hf_vocabulary(model_file, model_proto)
-    except OSError as error:
-        raise DataError(
-            f"no vocabulary at {model_file!r}: expected a SentencePiece model "
-            f"({error.strerror or error})"
-        ) from None
-    where = f"vocabulary {model_file!r}"
-    require_data(bool(model_proto), where, "a SentencePiece model", "an empty file")
-    return model_proto or b""
 
 
 def _processor(model_file: str, model_proto: bytes) -> sentencepiece.SentencePieceProcessor:

@@ -21,7 +21,7 @@ from official.xlnet.configs.experiment import XLNetConfig
 from official.xlnet.configs.registry import SEVERAL_RUNS, TASKS
 from official.xlnet.configs.validation import require_one_of
 from official.xlnet.data.examples import Example, examples_checksum
-from official.xlnet.data.reading import MAX_LOST, check_lost, check_unknown
+from official.xlnet.data.lost_rows import MAX_LOST, check_lost, check_unknown
 from official.xlnet.errors import ConfigError
 from official.xlnet.files.json_files import read_json, write_json
 from official.xlnet.files.locks import only_writer

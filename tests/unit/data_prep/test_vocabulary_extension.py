@@ -11,7 +11,8 @@ from data_prep.corpus.vocabulary_extension import extend_vocabulary
 from data_prep.settings import SampleOptions
 from official.xlnet.tokenization.sentencepiece_proto import NORMAL, parse_model
 from official.xlnet.tokenization.special_tokens import SPECIAL_PIECES, UNK_ID
-from official.xlnet.tokenization.tokenizer import Tokenizer, write_vocabulary
+from official.xlnet.tokenization.tokenizer import Tokenizer
+from official.xlnet.tokenization.vocabulary_file import write_vocabulary
 from tests.helpers.compare import assert_refused
 from tests.helpers.corpora import (
     as_text,

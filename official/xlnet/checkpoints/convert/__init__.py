@@ -25,7 +25,8 @@ from official.xlnet.files.atomic import new_folder, write_bytes
 from official.xlnet.files.json_files import read_record
 from official.xlnet.files.public import public
 from official.xlnet.files.schema import OneOf
-from official.xlnet.tokenization.tokenizer import Tokenizer, write_vocabulary
+from official.xlnet.tokenization.tokenizer import Tokenizer
+from official.xlnet.tokenization.vocabulary_file import write_vocabulary
 
 
 @public(overrides="set", model="source")

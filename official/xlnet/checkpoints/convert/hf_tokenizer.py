@@ -19,7 +19,6 @@ from google.protobuf import message
 from official.xlnet.files.atomic import write_bytes
 from official.xlnet.files.json_files import write_json
 from official.xlnet.tokenization.added_tokens import added_pieces
-from official.xlnet.tokenization.hf_vocabulary import ADDED_JSON, TOKENIZER_JSON
 from official.xlnet.tokenization.sentencepiece_proto import (
     KEEPS_WHITESPACE,
     OF_TOKENIZERS,
@@ -35,6 +34,7 @@ from official.xlnet.tokenization.special_tokens import (
     UNK_ID,
     VOCAB_FILE,
 )
+from official.xlnet.tokenization.vocabulary_file import ADDED_JSON, TOKENIZER_JSON
 
 _COMMA_PENALTY = 100.0  # As HF: a piece that ends in a digit and a comma is never the best.
 

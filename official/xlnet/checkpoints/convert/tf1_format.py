@@ -30,7 +30,7 @@ from official.xlnet.errors import require_config, require_data
 from official.xlnet.files.atomic import write_bytes
 from official.xlnet.files.json_files import read_json, write_json
 from official.xlnet.tokenization.special_tokens import VOCAB_FILE
-from official.xlnet.tokenization.tokenizer import read_vocabulary
+from official.xlnet.tokenization.vocabulary_file import read_vocabulary
 
 CONFIG_FILE = CONFIG_FILES["tf1"]
 CHECKPOINT = "xlnet_model.ckpt"
