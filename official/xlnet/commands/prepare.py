@@ -21,6 +21,6 @@ def run(prepare: Callable[..., dict[str, Any]], **arguments: Any) -> dict[str, A
     counts = prepare(**{**arguments, "config": config})
     if file_system.is_remote(arguments["output"]):  # Only a copy of all records could be read.
         return counts
-    from official.xlnet.training.run_health import targets_per_window
+    from official.xlnet.training.target_counts import targets_per_window
 
     return {**counts, **targets_per_window(config, arguments["output"])}

@@ -40,13 +40,15 @@ from official.xlnet.tokenization.sentencepiece_proto import (
     parse_model,
 )
 from official.xlnet.tokenization.special_tokens import (
+    ADDED_JSON,
     CONTROL_IDS,
     NUM_SPECIAL,
+    SETTINGS,
     SPECIAL_PIECES,
+    TOKENIZER_JSON,
     UNK_ID,
 )
 from official.xlnet.tokenization.text_cleaning import clean
-from official.xlnet.tokenization.vocabulary_file import ADDED_JSON, SETTINGS, TOKENIZER_JSON
 
 
 def hf_vocabulary(model_file: str, model_proto: bytes | None) -> bytes | None:

@@ -13,3 +13,9 @@ SPECIAL_PIECES = ("<unk>", "<s>", "</s>", "<cls>", "<sep>", "<pad>", "<mask>", "
 
 # Segment ids; left padding has an id of its own.
 SEGMENT_A, SEGMENT_B, SEGMENT_CLS, SEGMENT_PAD = 0, 1, 2, 4
+# Files of HF beside a vocabulary that may change it.
+TOKENIZER_JSON, SETTINGS, ADDED_JSON = (
+    "tokenizer.json",
+    "tokenizer_config.json",
+    "added_tokens.json",
+)

@@ -12,15 +12,12 @@ import os
 from official.xlnet.errors import DataError, require_data
 from official.xlnet.files import file_system
 from official.xlnet.files.atomic import write_bytes
-from official.xlnet.tokenization.special_tokens import VOCAB_FILE
-
-# Files of HF beside a vocabulary that may change it.
-TOKENIZER_JSON, SETTINGS, ADDED_JSON = (
-    "tokenizer.json",
-    "tokenizer_config.json",
-    "added_tokens.json",
+from official.xlnet.tokenization.special_tokens import (
+    ADDED_JSON,
+    SETTINGS,
+    TOKENIZER_JSON,
+    VOCAB_FILE,
 )
-
 
 RECORD = ".sha256"  # Added to the name of a vocabulary.
 

@@ -18,7 +18,7 @@ from official.xlnet.errors import require_data
 from official.xlnet.modeling.models.xlnet_pretrainer import XLNetPretrainer
 from official.xlnet.runtime.perplexity import perplexity
 from official.xlnet.runtime.progress import interval_passed
-from official.xlnet.training import run_health
+from official.xlnet.training import run_health, run_plan, target_counts
 from official.xlnet.training.loop import Loop
 from official.xlnet.training.run_data import RunData
 
@@ -67,7 +67,7 @@ class PretrainingLoop(Loop):
     def begin(self) -> None:
         """Logs the plan of the run, and warnings about unusual settings."""
         config, data = self.config, self._data
-        self.log.log_line(run_health.plan(config, data.lanes, self._last_step))
+        self.log.log_line(run_plan.plan(config, data.lanes, self._last_step))
         for part in data.parts if len(data.parts) > 1 else ():
             self.log.log_line(
                 f"{part.records.path}: {part.rows} of {config.training.batch_size} rows, "
@@ -75,7 +75,7 @@ class PretrainingLoop(Loop):
                 f"{part.lanes.windows:,} windows"
             )
         if self.is_chief:
-            for warning in run_health.warnings(
+            for warning in run_plan.warnings(
                 config, data.lanes, self._last_step, self._is_continued
             ):
                 logging.warning(warning)
@@ -87,7 +87,9 @@ class PretrainingLoop(Loop):
             )
         if self.is_chief:
             sections = ObjectiveSections.of(config)
-            run_health.warn_of_few_targets(run_health.count_targets([first], sections), sections)
+            target_counts.warn_of_few_targets(
+                target_counts.count_targets([first], sections), sections
+            )
         self._baseline = run_health.UnigramBaseline(
             p_V, config.training.warmup_steps, self._last_step
         )

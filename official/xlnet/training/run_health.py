@@ -1,9 +1,7 @@
-"""Health of a pre-training run: its plan, whether it learns, and where it diverges.
+"""Health of a pre-training run: whether it learns, and where it diverges.
 
-Before it starts, a line says what the run will do, and warnings name what is unlikely to be right:
-many passes over the data, a learning rate far from the usual, few prediction targets. During the
-run, the loss is compared with the unigram baseline, spikes are reported with their windows, and a
-step with non-finite values with the first layer that has one.
+The loss is compared with the unigram baseline, spikes are reported with their windows, and a step
+with non-finite values with the first layer that has one.
 """
 
 from __future__ import annotations
@@ -11,31 +9,14 @@ from __future__ import annotations
 import collections
 import math
 from collections.abc import Iterable
-from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 import tensorflow as tf
-from absl import logging
 
-from official.xlnet.configs.choices import PREDICTS_ALL
-from official.xlnet.configs.experiment import XLNetConfig
-from official.xlnet.configs.sections import ObjectiveSections
-from official.xlnet.data.pretraining_dataset import Records
-from official.xlnet.data.schema import Manifest, SplitManifest
 from official.xlnet.errors import DivergedError
-from official.xlnet.modeling.objectives import create_objective
-
-if TYPE_CHECKING:  # `prepare` counts targets without a model.
-    from official.xlnet.modeling.models.xlnet_pretrainer import XLNetPretrainer
-    from official.xlnet.runtime.metrics_log import RunLog
-    from official.xlnet.training.run_data import RunData
-
-_MOST_PASSES = 100  # Passes over the data, after which a model mostly memorizes.
-_FAR = 10.0  # Ratio of a learning rate to `usual_learning_rate` that is reported.
-
-_NUM_WINDOWS = 256  # Windows that are read, however many lanes there are.
-_NUM_ROWS = 64  # Windows that are counted at once.
-_ENOUGH = 0.95  # Share of the requested targets; words rarely fill the budget to the last token.
+from official.xlnet.modeling.models.xlnet_pretrainer import XLNetPretrainer
+from official.xlnet.runtime.metrics_log import RunLog
+from official.xlnet.training.run_data import RunData
 
 _RECENT_STEPS = 100  # The loss of a run is the mean over these steps.
 _FIRST_STEPS = 1000  # A run has left the baseline by then, or after twice its warm-up.
@@ -47,159 +28,6 @@ _SETTLED_STEPS = 100  # Spike detection is off for the first steps and after eac
 _SMOOTHING = 0.02  # Weight of the newest loss in the running mean and variance.
 _ROWS = 8  # Rows per forward pass.
 _NOT_FOUND = "not reproduced without dropout and memory"
-
-
-def usual_learning_rate(num_weights: int) -> float:
-    """Learning rate of a language model of a size; a rule of thumb.
-
-        0.003239 − 0.0001395 · ln(N)
-
-    Kaplan et al. (2020), "Scaling Laws for Neural Language Models", equation D.1, for Adam.
-
-    Args:
-      num_weights: number of parameters without the embedding, N.
-
-    Example:
-      >>> round(usual_learning_rate(85_000_000), 5)
-      0.00069
-    """
-    return max(0.003239 - 0.0001395 * math.log(num_weights), 1e-5)
-
-
-def plan(config: XLNetConfig, data: SplitManifest, steps: int) -> str:
-    """Describes a run in one line: parameters, steps, tokens, passes over the data.
-
-    Args:
-      config: the experiment configuration.
-      data: manifest entry of the training split.
-      steps: number of steps from the start of the run.
-
-    Example:
-      >>> plan(config, Manifest.load("records").splits["train"], 1300)
-      '0.9 M parameters, 1,300 steps of 16 x 128 tokens (2.7 M tokens), 1.6 passes over 13,312
-      windows'
-    """
-    seq_len, batch_size = config.data.seq_len, config.training.batch_size
-    return (
-        f"{config.model.num_parameters / 1e6:,.1f} M parameters, "
-        f"{steps:,} steps of {batch_size} x {seq_len} tokens "
-        f"({steps * batch_size * seq_len / 1e6:,.1f} M tokens), "
-        f"{_passes(config, data, steps):,.1f} passes over {data.windows:,} windows"
-    )
-
-
-def warnings(
-    config: XLNetConfig, data: SplitManifest, steps: int, is_continued: bool = False
-) -> list[str]:
-    """Lists what is unlikely to be right in a recipe, a sentence each.
-
-    Args:
-      config: the experiment configuration.
-      data: manifest entry of the training split.
-      steps: number of steps from the start of the run.
-      is_continued: whether the weights come from another model, which a low learning rate suits.
-    """
-    sentences = []
-    passes = _passes(config, data, steps)
-    if passes > _MOST_PASSES:
-        fewer = _MOST_PASSES * data.windows // config.training.batch_size
-        sentences.append(
-            f"training.num_steps: each window is read {passes:,.0f} times, expected at most "
-            f"{_MOST_PASSES}; prepare more text, or train for {fewer:,} steps"
-        )
-    rate = config.training.learning_rate
-    model = config.model
-    usual = usual_learning_rate(model.num_parameters - model.num_embeddings * model.d_model)
-    is_low = rate < usual / _FAR and not is_continued
-    if config.training.optimizer == "adamw" and (is_low or rate > usual * _FAR):
-        sentences.append(
-            f"training.learning_rate: {rate:g} is far from {usual:.1g}, the usual one for a model "
-            "of this size"
-        )
-    return sentences
-
-
-def _passes(config: XLNetConfig, data: SplitManifest, steps: int) -> float:
-    return steps * config.training.batch_size / data.windows
-
-
-class TargetCount(NamedTuple):
-    """Number of targets of some windows.
-
-    Attributes:
-      mean: mean number of targets of a window.
-      without: share of the windows that have no target.
-      wanted: number of targets asked for.
-    """
-
-    mean: float
-    without: float
-    wanted: int
-
-
-def targets_per_window(config: XLNetConfig, data_dir: str) -> dict[str, float]:
-    """Counts the targets in the first windows of a data set; warns if they are few.
-
-    Args:
-      config: the experiment configuration; `model.vocab_size` is set to match the data set.
-      data_dir: data set directory.
-
-    Returns:
-      `targets_per_window`, the mean number of targets, and `windows_without_targets`, the share of
-      windows that have none.
-
-    Raises:
-      DataError: the data set cannot be read, or does not match the configuration.
-    """
-    config.model.fit_vocabulary(Manifest.load(data_dir).vocab_size, data_dir)
-    data = Records(data_dir, config).first_windows(_NUM_WINDOWS).rebatch(_NUM_ROWS)
-    sections = ObjectiveSections.of(config)
-    count = count_targets(data, sections)
-    warn_of_few_targets(count, sections)
-    return {
-        "targets_per_window": round(count.mean, 2),
-        "windows_without_targets": round(count.without, 4),
-    }
-
-
-def count_targets(
-    batches: Iterable[dict[str, tf.Tensor]], sections: ObjectiveSections
-) -> TargetCount:
-    """Counts the targets in the windows of batches.
-
-    Args:
-      batches: batches, as `pretraining_dataset` yields them.
-      sections: sections of the experiment.
-    """
-    masks = [create_objective(sections)(batch).mask_BP for batch in batches]
-    count_B = np.concatenate([tf.reduce_sum(mask_BP, axis=1) for mask_BP in masks])
-    return TargetCount(float(count_B.mean()), float(np.mean(count_B == 0)), masks[0].shape[1])
-
-
-def warn_of_few_targets(count: TargetCount, sections: ObjectiveSections) -> None:
-    """Logs a warning that says what to do, if there are fewer targets than asked for.
-
-    Args:
-      count: the number of targets of some windows.
-      sections: sections of the experiment.
-    """
-    if sections.objective.kind in PREDICTS_ALL or count.mean >= _ENOUGH * count.wanted:
-        return
-    if 1 <= int(count.mean) < count.wanted:
-        advice = f"data.num_predict={int(count.mean)}, which costs less"
-    else:
-        advice = "a larger data.num_predict"
-    if sections.data.target_unit == "word":
-        advice = f"data.target_unit=token, as words of this text are long, or {advice}"
-    share = f" ({count.without:.0%} of the windows have none)" if count.without else ""
-    logging.warning(
-        "targets: %.1f tokens of a window are predicted%s, but data.num_predict asks for %d: "
-        "set %s",
-        count.mean,
-        share,
-        count.wanted,
-        advice,
-    )
 
 
 def unigram_distribution(batches: Iterable[dict[str, tf.Tensor]], vocab_size: int) -> np.ndarray:

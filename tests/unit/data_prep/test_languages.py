@@ -6,7 +6,7 @@ from data_prep.corpus.filters import reason_to_drop
 from data_prep.pipelines.prepare import prepare
 from data_prep.settings import Settings
 from official.xlnet.configs.experiment import XLNetConfig
-from official.xlnet.training.run_health import targets_per_window
+from official.xlnet.training.target_counts import targets_per_window
 from tests.helpers.corpora import (
     UDHR,
     sentences,

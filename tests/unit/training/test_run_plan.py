@@ -5,7 +5,7 @@ import re
 import pytest
 
 from official.xlnet.data.schema import SplitManifest
-from official.xlnet.training import run_health
+from official.xlnet.training import run_plan
 from tests.helpers.tiny import tiny_config
 
 DATA = SplitManifest(
@@ -19,12 +19,12 @@ def config(rate=2e-3):
 
 
 def test_the_plan_names_sizes_and_passes():
-    text = run_health.plan(config(), DATA, steps=5000)
+    text = run_plan.plan(config(), DATA, steps=5000)
     assert f"{config().model.num_parameters / 1e6:.1f} M parameters" in text
     assert "5,000 steps of 6 x 29 tokens (0.9 M tokens)" in text  # 870,000
     assert "30.0 passes over 1,000 windows" in text
     # Equation D.1 by hand: ln(302e6) = 19.526.
-    assert run_health.usual_learning_rate(302_000_000) == pytest.approx(5.151e-4, rel=1e-3)
+    assert run_plan.usual_learning_rate(302_000_000) == pytest.approx(5.151e-4, rel=1e-3)
 
 
 @pytest.mark.parametrize(
@@ -38,6 +38,6 @@ def test_the_plan_names_sizes_and_passes():
     ],
 )
 def test_what_cannot_be_right_is_a_warning(rate, steps, is_continued, expected):
-    found = run_health.warnings(config(rate), DATA, steps, is_continued)
+    found = run_plan.warnings(config(rate), DATA, steps, is_continued)
     assert len(found) == (expected is not None)
     assert expected is None or re.search(expected, found[0])

@@ -40,8 +40,8 @@ from official.xlnet.errors import DataError, require_config, require_data
 from official.xlnet.files.json_files import read_json, write_json
 from official.xlnet.files.schema import conform, shown
 from official.xlnet.tokenization.hf_vocabulary import text_settings
-from official.xlnet.tokenization.special_tokens import BOS_ID, EOS_ID, PAD_ID
-from official.xlnet.tokenization.vocabulary_file import SETTINGS, read_vocabulary
+from official.xlnet.tokenization.special_tokens import BOS_ID, EOS_ID, PAD_ID, SETTINGS
+from official.xlnet.tokenization.vocabulary_file import read_vocabulary
 
 CONFIG_FILE = CONFIG_FILES["hf"]
 WEIGHTS_FILES = ("model.safetensors", "pytorch_model.bin")

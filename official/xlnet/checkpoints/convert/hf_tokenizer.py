@@ -28,13 +28,14 @@ from official.xlnet.tokenization.sentencepiece_proto import (
     parse_model,
 )
 from official.xlnet.tokenization.special_tokens import (
+    ADDED_JSON,
     CLS_ID,
     SEP_ID,
     SPECIAL_PIECES,
+    TOKENIZER_JSON,
     UNK_ID,
     VOCAB_FILE,
 )
-from official.xlnet.tokenization.vocabulary_file import ADDED_JSON, TOKENIZER_JSON
 
 _COMMA_PENALTY = 100.0  # As HF: a piece that ends in a digit and a comma is never the best.
 
