@@ -25,6 +25,7 @@ FORMER = {
     "extensions.neighbors": "modeling.ops.neighbors",
     "extensions.several_runs": "projects.trials",
     "extensions": "projects.survey",
+    "tasks.multitask": "projects.multitask",
     "garden": "projects.garden",
 }
 

@@ -31,8 +31,8 @@ class TaskConfig(Section):
       columns: column names of a table without a header row.
       text_columns: text columns, each encoded as its own segment; empty: all columns
         except the label, ids, numbers and dates. Of CoNLL files, the column of words, from 1.
-      label_column: name of the label column; for `multitask`, of all data sets of its own. Where a
-        table has no column `label`, the only one with a usual name: `labels`, `class`, `target`, ….
+      label_column: name of the label column, the same in all data sets of a task. Where a table has
+        no column `label`, the only one with a usual name: `labels`, `class`, `target`, ….
       label_type: type of the labels in rows of Python: `str`, `int`, `float` or `bool`. Labels that
         `predict` returns have it; names of classes, and what files hold, are strings. With `int`,
         tags that are integers are places in `labels`.
@@ -88,6 +88,9 @@ class TaskConfig(Section):
     of_new_runs: ClassVar[Mapping[str, str]] = {"pooled_segments": "all"}
     # Keys that a trained head depends on, which a run that goes on with it takes from its model.
     of_head: ClassVar[tuple[str, ...]] = ("labels", "summary")
+    # Keys that models of an ensemble have in common, as outputs follow from them.
+    output_keys: ClassVar[tuple[str, ...]] = ("name", "labels")
+    has_subtasks: ClassVar[bool] = False  # Whether there are several data sets, each with a head.
     shortest_input: ClassVar[int] = 0  # Tokens of the shortest input that the head takes.
     needs_names: ClassVar[bool] = False  # Whether rows of Python have to name their values.
     weighs_examples: ClassVar[bool] = False  # Whether each example has a weight in the loss.

@@ -58,7 +58,7 @@ class Ensemble:
                 f"{tasks[0].name}"
             )
         for model_dir, task in zip(model_dirs, tasks, strict=True):
-            for key in ("name", "labels", "subtasks"):
+            for key in tasks[0].output_keys:
                 expected, value = tasks[0].as_dict().get(key), task.as_dict().get(key)
                 require_config(
                     value == expected,

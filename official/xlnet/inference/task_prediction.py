@@ -166,11 +166,8 @@ def predict_examples(
         of_examples = list(task.units(chunk))
         units = list(itertools.chain(*of_examples))
         outputs: list[Any] = [None] * len(units)
-        # A batch has examples of one subtask, as heads differ.
-        keys = [
-            (int(unit.labels.get("subtask", 0)), lengths[bucket(unit.length, lengths)])
-            for unit in units
-        ]
+        # All units of a batch have the same head and the same length.
+        keys = [(unit.head_index, lengths[bucket(unit.length, lengths)]) for unit in units]
         for indices in batches_of_equal(keys, batch_size):
             _, length = keys[indices[0]]
             arrays = collate([units[i] for i in indices], length, batch_size)

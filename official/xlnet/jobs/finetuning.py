@@ -47,8 +47,6 @@ from official.xlnet.training.finetuning import Start, run_finetuning, saved_conf
 from official.xlnet.training.finetuning_loop import metric_of
 
 Rows = str | Iterable[Any]
-# What the baseline `majority` predicts.
-_SIMPLEST = {"regression": "mean label", "multitask": "majority class or mean label"}
 _SHARE = re.compile(r"([0-9]{1,2}(?:\.[0-9]+)?)%")
 
 
@@ -272,7 +270,7 @@ def comparison(task: Task, metrics: Mapping[str, Any], baselines: dict[str, Any]
     words = {
         "run": "run that it reranks",
         "bag_of_words": "bag of words",
-        "majority": _SIMPLEST.get(task.config.task.name, "majority class"),
+        "majority": task.majority_name,
     }
     compared = {words[key]: baselines[key] for key in words if key in baselines}
     line += "".join(f", {which} {text(scores)}" for which, scores in compared.items())

@@ -13,11 +13,14 @@ from official.xlnet.configs.registry import (
     AUXILIARY,
     BASELINES,
     DEPTHS,
+    HEADS,
     INPUT_FORMATS,
     NETWORKS,
+    SERVICES,
     SETTINGS,
     SEVERAL_RUNS,
     TASK_LOSSES,
+    TASKS,
     Registry,
 )
 from official.xlnet.modeling.ops.keras_names import CLASSES
@@ -57,6 +60,16 @@ PROJECTS: dict[str, tuple[tuple[Registry, str, tuple[str, ...]], ...]] = {
                 "task.answer_dropout",
                 "task.answer_module=san",
             ),
+        ),
+    ),
+    "multitask": (
+        (TASKS, "task", ("multitask",)),
+        (HEADS, "graph", ("multitask",)),
+        (SERVICES, "graph", ("multitask",)),
+        (
+            SETTINGS,
+            "settings",
+            ("task.name=multitask", "task.subtasks", "task.regressions", "task.rankings"),
         ),
     ),
     "trials": (

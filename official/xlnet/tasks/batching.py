@@ -41,6 +41,11 @@ class Unit:
         """Number of tokens of the longest sequence."""
         return max(len(s["token_ids"]) if s else 0 for s in self.sequences)
 
+    @property
+    def head_index(self) -> int:
+        """Index of the head that computes its loss, where each data set of a task has one."""
+        return int(self.labels.get("subtask", 0))
+
 
 def collate(units: Sequence[Unit], length: int, num_units: int) -> Arrays:
     """Pads units and stacks them into a batch.
@@ -182,7 +187,7 @@ class TrainingBatches:
     def _plan(self, units: Sequence[Unit], epoch: int) -> list[np.ndarray]:
         return epoch_batches(
             [unit.length for unit in units],
-            [int(unit.labels.get("subtask", 0)) for unit in units],
+            [unit.head_index for unit in units],
             self._lengths,
             self._batch_size,
             self._seed,

@@ -23,15 +23,24 @@ _PARTS = (
 )
 
 
-for _folder in [module.name for module in pkgutil.iter_modules(tasks.__path__) if module.ispkg]:
-    _package = importlib.import_module(f"{tasks.__name__}.{_folder}")
-    _names = getattr(_package, "NAMES", (_folder,))
-    DATASETS.update(getattr(_package, "DATASETS", {}))
-    if hasattr(_package, "INPUTS"):
-        INPUTS[",".join(sorted(_package.INPUTS))] = _names[0]
-    _files = [file.name for file in pkgutil.iter_modules(_package.__path__)]
-    for _registry, _file in _PARTS:
-        if _file in _files:
-            _registry.modules |= dict.fromkeys(_names, f"tasks.{_folder}.{_file}")
-    _formats = getattr(_package, "FORMATS", _names)
-    FORMATS.modules |= dict.fromkeys(_formats, f"tasks.{_folder}.task")
+def _enter() -> None:
+    modules: list[dict[str, str]] = [{} for _ in _PARTS]
+    folders = [module.name for module in pkgutil.iter_modules(tasks.__path__) if module.ispkg]
+    for folder in folders:
+        package = importlib.import_module(f"{tasks.__name__}.{folder}")
+        names = getattr(package, "NAMES", (folder,))
+        DATASETS.update(getattr(package, "DATASETS", {}))
+        if hasattr(package, "INPUTS"):
+            INPUTS[",".join(sorted(package.INPUTS))] = names[0]
+        files = [file.name for file in pkgutil.iter_modules(package.__path__)]
+        for part_modules, (_, file) in zip(modules, _PARTS, strict=True):
+            if file in files:
+                part_modules.update(dict.fromkeys(names, f"tasks.{folder}.{file}"))
+        formats = getattr(package, "FORMATS", names)
+        FORMATS.modules.update(dict.fromkeys(formats, f"tasks.{folder}.task"))
+    for (registry, _), part_modules in zip(_PARTS, modules, strict=True):
+        # Tasks of the core are named before those of projects.
+        registry.modules = {**part_modules, **registry.modules}
+
+
+_enter()

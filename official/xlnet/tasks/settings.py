@@ -17,11 +17,10 @@ class LabelConfig(TaskConfig):
 
     Attributes:
       label_smoothing: probability mass of the target distribution that is spread over all classes
-        in the loss of `classification` and `multitask`.
-      target_means: for `regression` and `token_regression`, the mean of the training labels; for
-        `multitask`, the mean of each data set (0 where it has classes); empty: computed from the
-        training data. The head computes `target_scale` · z + `target_mean`, and its loss is
-        computed on z.
+        in the loss of classes.
+      target_means: for predicted numbers, the mean of the training labels; in a task of several
+        data sets, the mean of each (0 where it has classes); empty: computed from the training
+        data. The head computes `target_scale` · z + `target_mean`, and its loss is computed on z.
       target_scales: their standard deviations; `[1]`, with `target_means: [0]`, trains on the
         labels as they are.
     """
@@ -62,7 +61,8 @@ class AnswerModuleConfig(LabelConfig):
 
     Attributes:
       answer_module: the head: `summary` (dense layer on the sequence summary) or the name of an
-        extension. `multitask` has an extension's head for its data sets of two texts and classes.
+        extension. In a task of several data sets, only those with two texts and classes have an
+        extension's head.
     """
 
     unread_with = {"answer_module": ("name", ("regression", "multi_label"))}

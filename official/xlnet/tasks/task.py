@@ -48,7 +48,9 @@ class Task:
       metrics: names of the metrics that `evaluate` may return, where `*` stands for any characters.
       reads_long_texts: whether it reads `task.long_texts` other than `truncate`.
       typical: a few labelled examples, which `testing.check_task` trains on.
-      labels: `task.labels`; for a data set of `multitask`, its own classes.
+      majority_name: what the line of baselines calls the baseline `majority`.
+      labels: `task.labels`; for one of several data sets, its own classes.
+      parts: the tasks of the data sets by their names (`example.subtask`); {} if there is only one.
       counts: numbers of examples by what happened to them in preprocessing, e.g. `truncated`, and
         counts of tokens, see `Tokenizer.counts`.
       lengths: numbers of tokens that texts have before they are cut, with how many have each.
@@ -56,6 +58,7 @@ class Task:
 
     metric = "accuracy"
     metric_note = ""
+    majority_name: ClassVar[str] = "majority class"
     metrics: ClassVar[tuple[str, ...]] = ()
     reads_long_texts: ClassVar[bool] = False
     typical: ClassVar[Sequence[Example]] = ()
@@ -63,6 +66,7 @@ class Task:
     def __init__(self, config: XLNetConfig, tokenizer: Tokenizer):
         self.config = config
         self.labels = config.task.labels
+        self.parts: dict[str, Task] = {}
         self.tokenizer = tokenizer
         self.counts = tokenizer.counts
         self.lengths: collections.Counter[int] = collections.Counter()

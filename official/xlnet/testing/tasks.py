@@ -180,7 +180,7 @@ def _exchanged(rows: list[Any]) -> list[Any]:
 
 
 def _part(row: Any) -> str:
-    """The data set of an example of `multitask`."""
+    """Name of the data set of an example, in a task of several data sets."""
     return getattr(row, "subtask", "")
 
 

@@ -191,7 +191,7 @@ def test_further_training_files_are_not_evaluated_on(several, tmp_path):
         for name, number in (("own", 12), ("more", 17))
     )
     settings = {"task": "squad", "vocab": f"{vocabulary_dir()}/spiece.model", "set": SHORT}
-    caller = "extensions.several_runs.runs" if several else "api.finetuning"
+    caller = "projects.trials.runs" if several else "jobs.finetuning"
     settings |= several
     begun = mock.Mock(side_effect=InterruptedError)
     with (

@@ -14,8 +14,8 @@ from official.xlnet.configs.task import TaskConfig
 from official.xlnet.data.examples import TextExample
 from official.xlnet.errors import DataError
 from official.xlnet.jobs.held_out import folds, held_out
+from official.xlnet.projects.multitask import MultitaskConfig
 from official.xlnet.tasks.multiple_choice import ChoiceExample
-from official.xlnet.tasks.multitask import MultitaskConfig
 from official.xlnet.tasks.question_answering import QuestionExample
 from official.xlnet.tasks.ranking import RankingExample
 from official.xlnet.tasks.token_classification import TaggedExample

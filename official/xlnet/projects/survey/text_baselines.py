@@ -17,7 +17,6 @@ import pandas as pd
 from official.xlnet.configs.registry import BASELINES
 from official.xlnet.data.examples import TextExample
 from official.xlnet.tasks.classification.task import Classification, MultiLabel, Regression
-from official.xlnet.tasks.multitask.task import MultiTask
 from official.xlnet.tasks.task import Task, metrics_of
 from official.xlnet.tasks.text_task import TextTask
 from official.xlnet.tokenization.unspaced_scripts import CHARACTERS
@@ -58,7 +57,8 @@ def text_baselines(
       and `train_examples` and `dev_examples`, how many were used. None for a task that does not
       label texts, or has rankings, too.
     """
-    if not isinstance(task, Classification | MultiLabel | Regression | MultiTask):
+    parts = task.parts.values() or [task]
+    if not all(isinstance(part, Classification | MultiLabel | Regression) for part in parts):
         return None
     if not all(isinstance(example, TextExample) for example in (*train, *dev)):
         return None
@@ -81,7 +81,7 @@ def _sample(examples, max_examples, max_characters):
 
 def _logits_of_parts(task, train, dev) -> dict[str, list[Logits]]:
     """Outputs of a head for each example of dev, by baseline."""
-    if not isinstance(task, MultiTask):
+    if not task.parts:
         logits = _logits(task, train, dev)
         return {name: [{"logits": row} for row in rows] for name, rows in logits.items()}
     outputs: dict[str, list[Logits]] = {

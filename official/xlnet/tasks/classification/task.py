@@ -252,6 +252,7 @@ class Regression(TextTask):
     """Regression: predicts one number, evaluated by correlation."""
 
     metric = "pearson"
+    majority_name = "mean label"
     metrics = NUMBER_METRICS
     typical = tuple(
         TextExample(f"{what} {word}", (f"{what} is {word} .",), float(number))

@@ -10,6 +10,7 @@ from official.xlnet.configs.experiment import XLNetConfig
 from official.xlnet.configs.registry import TASKS
 from official.xlnet.data.examples import TextExample
 from official.xlnet.errors import require_data
+from official.xlnet.projects.multitask.settings import MultitaskConfig
 from official.xlnet.tasks.batching import Unit
 from official.xlnet.tasks.labels import (
     check_forms,
@@ -18,12 +19,11 @@ from official.xlnet.tasks.labels import (
     label_index,
     target_of,
 )
-from official.xlnet.tasks.multitask import MultitaskConfig
 from official.xlnet.tasks.settings import AnswerModuleConfig
-from official.xlnet.tasks.task import Task, in_groups, register_task
+from official.xlnet.tasks.task import Prediction, Task, in_groups, register_task
 
-_JOINING = 2  # Random stream of the examples that form a unit; rankings use [seed, 1, epoch].
-_OUTPUTS = ("logits", "score")  # Names of the output of a head.
+# Random stream of the examples that form a unit; rankings use [seed, 1, epoch].
+_JOINING = 2
 
 
 @register_task("multitask")
@@ -37,6 +37,7 @@ class MultiTask(Task):
     """
 
     metric = "mean"
+    majority_name = "majority class or mean label"
     metrics = ("mean", "loss", "*/*")
     reads_long_texts = True
     typical = tuple(
@@ -51,11 +52,11 @@ class MultiTask(Task):
 
     def __init__(self, config, tokenizer):
         super().__init__(config, tokenizer)
-        self.parts: dict[str, Task] = {}
+        self.parts = {}
         for name in config.task.subtasks:
-            own = XLNetConfig.from_dict({}, base=config)
-            own.task = config.task.part(name)
-            self.parts[name] = TASKS[own.task.name](own, tokenizer)
+            part_config = XLNetConfig.from_dict({}, base=config)
+            part_config.task = config.task.part(name)
+            self.parts[name] = TASKS[part_config.task.name](part_config, tokenizer)
 
     @classmethod
     def complete(cls, config, examples):
@@ -68,23 +69,25 @@ class MultiTask(Task):
                 "names without '/', which separates them from classes and metrics",
                 repr(name),
             )
-            own = [example for example in examples if example.subtask == name]
+            part_examples = [example for example in examples if example.subtask == name]
             if name in config.task.rankings:
-                TASKS["ranking"].complete(config, own)
+                TASKS["ranking"].complete(config, part_examples)
                 continue
-            found = {example.label for example in own}
             where = f"training data of {name}"
-            require_data(len(found) >= 2, where, "at least two different labels", "one")
-            if any(isinstance(label, float) for label in found):
-                targets[name] = target_of([example.label for example in own], where)
+            part_labels = {example.label for example in part_examples}
+            require_data(len(part_labels) >= 2, where, "at least two different labels", "one")
+            if any(isinstance(label, float) for label in part_labels):
+                targets[name] = target_of([example.label for example in part_examples], where)
                 continue
-            listed = config.task.part(name).labels
-            for label in found if listed else ():
-                label_index(listed, label, where)
-            if not listed:
-                check_forms(found, where)
-                check_hidden(found)
-            labels += [f"{name}/{label}" for label in listed or in_order(found)]
+            classes = config.task.part(name).labels
+            if classes:
+                for label in part_labels:
+                    label_index(classes, label, where)
+            else:
+                check_forms(part_labels, where)
+                check_hidden(part_labels)
+                classes = in_order(part_labels)
+            labels += [f"{name}/{label}" for label in classes]
         others = ", ".join(label for label in config.task.labels if label not in labels)
         require_data(not others, "task.labels", "NAME/CLASS of data sets with classes", others)
         config.task.labels = tuple(labels)
@@ -103,13 +106,13 @@ class MultiTask(Task):
         )
 
     def read(self, examples):
-        def read(part, own):
-            return [
-                [self._finish(unit, example.subtask) for unit in units]
-                for example, units in zip(own, part.read(own), strict=True)
-            ]
+        def read_part(part, part_examples):
+            units_of_examples = []
+            for example, units in zip(part_examples, part.read(part_examples), strict=True):
+                units_of_examples.append([self._with_head(unit, example.subtask) for unit in units])
+            return units_of_examples
 
-        return in_groups(read, examples, self._part)
+        return in_groups(read_part, examples, self._part)
 
     def training_units(self, examples):
         """Returns units of one example, or, with rankings, a function from the epoch to units.
@@ -117,33 +120,38 @@ class MultiTask(Task):
         All batches have as many sequences then: `task.num_candidates` in each unit. They are the
         documents of a query, or other examples, which are joined at random in each epoch.
         """
-        task, seed = self.config.task, self.config.training.seed
-        parts = {
-            name: part.training_units([x for x in examples if x.subtask == name])
-            for name, part in self.parts.items()
-        }
-        if not task.settings(MultitaskConfig).rankings:
-            return [self._finish(unit, name) for name in parts for unit in parts[name]]
+        settings = self.config.task.settings(MultitaskConfig)
+        seed = self.config.training.seed
+        units_of_parts = {}
+        for name, part in self.parts.items():
+            part_examples = [example for example in examples if example.subtask == name]
+            units_of_parts[name] = part.training_units(part_examples)
+        if not settings.rankings:
+            units = []
+            for name, part_units in units_of_parts.items():
+                units += [self._with_head(unit, name) for unit in part_units]
+            return units
 
-        def units(epoch: int) -> list[Unit]:
+        def units_of_epoch(epoch: int) -> list[Unit]:
             rng = np.random.default_rng([seed, _JOINING, epoch])
-            drawn = []
-            for name, of_part in parts.items():
-                if callable(of_part):  # Rankings, whose label says nothing.
-                    joined = [
-                        Unit(x.sequences, {"label": np.zeros(len(x.sequences), np.float32)})
-                        for x in of_part(epoch)
-                    ]
+            units = []
+            for name, part_units in units_of_parts.items():
+                if callable(part_units):
+                    joined = [_without_label(unit) for unit in part_units(epoch)]
                 else:
-                    joined = _joined(of_part, task.settings(MultitaskConfig).num_candidates, rng)
-                drawn += [self._finish(unit, name) for unit in joined]
-            return drawn
+                    joined = _joined(part_units, settings.num_candidates, rng)
+                units += [self._with_head(unit, name) for unit in joined]
+            return units
 
-        return units
+        return units_of_epoch
 
     def predict(self, example, outputs):
-        own = [dict.fromkeys(_OUTPUTS, output[example.subtask]) for output in outputs]
-        return {"subtask": example.subtask, **self._part(example).predict(example, own)}
+        head_outputs = []
+        for unit_outputs in outputs:
+            output = unit_outputs[example.subtask]
+            head_outputs.append({"logits": output, "score": output})
+        prediction = self._part(example).predict(example, head_outputs)
+        return {"subtask": example.subtask, **prediction}
 
     def combine(self, predictions):
         return self.parts[predictions[0]["subtask"]].combine(predictions)
@@ -156,23 +164,28 @@ class MultiTask(Task):
         metrics: dict[str, float | None] = {}
         main = []
         for name, part in self.parts.items():
-            own = [k for k, example in enumerate(examples) if example.subtask == name]
-            if own:
-                of_part = part.evaluate([examples[k] for k in own], [predictions[k] for k in own])
-                main.append(of_part[part.config.task.metric or part.metric])
-                metrics |= {f"{name}/{metric}": value for metric, value in of_part.items()}
-        keys = [f"{name}/loss" for name in self.config.task.settings(MultitaskConfig).rankings]
-        if len(main) == len(keys) and metrics.keys() >= set(keys):  # Nothing but rankings.
-            metrics["loss"] = _mean([metrics[key] for key in keys])
+            part_examples, part_predictions = _of_part(name, examples, predictions)
+            if part_examples:
+                part_metrics = part.evaluate(part_examples, part_predictions)
+                main.append(part_metrics[part.config.task.metric or part.metric])
+                for metric, value in part_metrics.items():
+                    metrics[f"{name}/{metric}"] = value
+        rankings = self.config.task.settings(MultitaskConfig).rankings
+        losses = [f"{name}/loss" for name in rankings]
+        has_only_rankings = len(main) == len(losses) and metrics.keys() >= set(losses)
+        if has_only_rankings:
+            metrics["loss"] = _mean([metrics[key] for key in losses])
         return {"mean": _mean(main), **metrics}
 
     def means_over(self, examples, predictions):
-        found: dict[str, str] = {}
+        classes_of_means: dict[str, str] = {}
         for name, part in self.parts.items():
-            own = [k for k, example in enumerate(examples) if example.subtask == name]
-            over = part.means_over([examples[k] for k in own], [predictions[k] for k in own])
-            found |= {f"{name}/{metric}": classes for metric, classes in over.items() if own}
-        return found
+            part_examples, part_predictions = _of_part(name, examples, predictions)
+            if part_examples:
+                part_means = part.means_over(part_examples, part_predictions)
+                for metric, classes in part_means.items():
+                    classes_of_means[f"{name}/{metric}"] = classes
+        return classes_of_means
 
     def judge(self, example, prediction):
         return self._part(example).judge(example, prediction)
@@ -186,12 +199,25 @@ class MultiTask(Task):
         )
         return self.parts[example.subtask]
 
-    def _finish(self, unit: Unit, subtask: str) -> Unit:
-        """Makes label dtypes the same for all data sets and adds the index of the head."""
+    def _with_head(self, unit: Unit, subtask: str) -> Unit:
+        """Adds the index of the head, and makes label dtypes the same for all data sets."""
         if "label" in unit.labels:
             unit.labels["label"] = np.asarray(unit.labels["label"], np.float32)
         unit.labels["subtask"] = np.array(list(self.parts).index(subtask), np.int32)
         return unit
+
+
+def _of_part(
+    subtask: str, examples: Sequence[TextExample], predictions: Sequence[Prediction]
+) -> tuple[list[TextExample], list[Prediction]]:
+    """Returns the examples of a data set, and their predictions."""
+    indices = [index for index, example in enumerate(examples) if example.subtask == subtask]
+    return [examples[index] for index in indices], [predictions[index] for index in indices]
+
+
+def _without_label(unit: Unit) -> Unit:
+    """Returns the unit of a ranking with labels of zeros, which its loss does not read."""
+    return Unit(unit.sequences, {"label": np.zeros(len(unit.sequences), np.float32)})
 
 
 def _mean(values: Sequence[float | None]) -> float | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import collections
 import functools
 
 import tensorflow as tf
@@ -12,12 +13,12 @@ from official.xlnet.data.graph_names import graph_names
 from official.xlnet.inference.network.length_buckets import Tensors
 from official.xlnet.modeling.heads.base import Head, register_head
 from official.xlnet.modeling.ops.initializers import build_layers
+from official.xlnet.projects.multitask.settings import MultitaskConfig
 from official.xlnet.serving.services.base import register_service
 from official.xlnet.serving.services.text import TextService
-from official.xlnet.tasks.multitask import MultitaskConfig
 
 _SIGNATURES = ("serving_default", "token_ids", "examples")
-_OF_TOKENS = ("token_ids", "segment_ids", "is_padding")  # Inputs [U, S, T] that heads read.
+_TOKEN_INPUTS = ("token_ids", "segment_ids", "is_padding")  # Inputs [U, S, T] of the heads.
 
 
 class MultiTaskHead(Head):
@@ -48,41 +49,47 @@ class MultiTaskHead(Head):
         super().build(input_shape)
 
     def call(self, content_USTD, inputs, seed=None):
-        apart = together = content_USTD, inputs
-        if self.rankings:
-            tokens = {name: _with_one_sequence(inputs[name]) for name in _OF_TOKENS}
-            apart = _with_one_sequence(content_USTD), tokens
+        if self.rankings:  # Other data sets have one example in each sequence.
+            separate_content = _with_one_sequence(content_USTD)
+            separate_inputs = {name: _with_one_sequence(inputs[name]) for name in _TOKEN_INPUTS}
+        else:
+            separate_content, separate_inputs = content_USTD, inputs
         outputs = {}
         for name, head in zip(self.names, self.heads, strict=True):
-            read = together if self._is_ranking(name) else apart
-            (outputs[name],) = head(*read, seed).values()
+            if self._is_ranking(name):
+                head_outputs = head(content_USTD, inputs, seed)
+            else:
+                head_outputs = head(separate_content, separate_inputs, seed)
+            (outputs[name],) = head_outputs.values()
         return outputs
 
     def loss(self, outputs, labels):
-        def of(name, head):
-            output = dict.fromkeys(("logits", "score"), outputs[name])
+        def loss_of_head(name, head):
+            head_outputs = {"logits": outputs[name], "score": outputs[name]}
             if self._is_ranking(name) or not self.rankings:
-                return head.loss(output, labels)
+                return head.loss(head_outputs, labels)
             label_X = tf.reshape(labels["label"], [-1])
-            loss_US = tf.reshape(head.loss(output, {"label": label_X}), [-1, _number(labels)])
+            loss_X = head.loss(head_outputs, {"label": label_X})
+            loss_US = tf.reshape(loss_X, [-1, _num_sequences(labels)])
             return tf.reduce_sum(loss_US * _is_example(labels), axis=1)
 
-        return self._of_subtask(of, labels)
+        return self._with_head_of_batch(loss_of_head, labels)
 
     def num_items(self, labels):
-        def of(name, head):
+        def num_items_of_head(name, head):
             if not self.rankings:
                 return head.num_items(labels)
             if self._is_ranking(name):  # The loss compares candidates.
-                return tf.ones_like(labels["weight"]) * float(_number(labels) > 1)
+                return tf.ones_like(labels["weight"]) * float(_num_sequences(labels) > 1)
             return tf.reduce_sum(_is_example(labels), axis=1)
 
-        return self._of_subtask(of, labels)
+        return self._with_head_of_batch(num_items_of_head, labels)
 
-    def _of_subtask(self, of, labels):
+    def _with_head_of_batch(self, function, labels):
         """Calls a function with the name and the head of the batch's data set."""
-        heads = zip(self.names, self.heads, strict=True)
-        branches = [functools.partial(of, name, head) for name, head in heads]
+        branches = []
+        for name, head in zip(self.names, self.heads, strict=True):
+            branches.append(functools.partial(function, name, head))
         return tf.switch_case(labels["subtask"][0], branches)
 
     def _is_ranking(self, name: str) -> bool:
@@ -93,11 +100,12 @@ class MultiTaskHead(Head):
 def multitask_head(config: HeadSections, **kwargs) -> MultiTaskHead:
     """Creates the multi-task head: for each data set, the head of a task of its own."""
     task = config.task.settings(MultitaskConfig)
-    subtasks = task.subtasks
+    layer_names = graph_names(task.subtasks, "task")
     heads: dict[str, Head] = {}
-    for name, scope in zip(subtasks, graph_names(subtasks, "task"), strict=True):
-        own = HeadSections(config.model, task.part(name))
-        heads[name] = HEADS[own.task.name](own, name=scope, dtype=kwargs.get("dtype"))
+    for name, layer_name in zip(task.subtasks, layer_names, strict=True):
+        sections = HeadSections(config.model, task.part(name))
+        create_head = HEADS[sections.task.name]
+        heads[name] = create_head(sections, name=layer_name, dtype=kwargs.get("dtype"))
     return MultiTaskHead(config, heads, **kwargs)
 
 
@@ -106,7 +114,7 @@ def _with_one_sequence(x: tf.Tensor) -> tf.Tensor:
     return tf.reshape(x, [-1, 1, *x.shape[2:]])
 
 
-def _number(labels) -> int:
+def _num_sequences(labels) -> int:
     """Number of sequences of a unit, S."""
     return labels["token_ids"].shape[1]
 
@@ -130,6 +138,7 @@ class MultiTaskService(TextService):
     def __init__(self, model, tokenizer, settings):
         super().__init__(model, tokenizer, settings)
         subtasks = self._task.subtasks
+        # Text inputs of each task, and the name of its signature.
         self._texts = settings.texts_of_subtasks or (settings.text_columns,) * len(subtasks)
         self._names = graph_names(subtasks, "task", _SIGNATURES)
 
@@ -138,49 +147,49 @@ class MultiTaskService(TextService):
         return super().texts_of_signatures | dict(zip(self._names, self._texts, strict=True))
 
     def signatures(self):
-        alone = {
-            name: tf.function(functools.partial(self._serve_one, number), autograph=False)
-            for number, name in enumerate(self._names)
-        }
-        return super().signatures() | {
-            name: function.get_concrete_function(**self.text_specs(self.texts_of_signatures[name]))
-            for name, function in alone.items()
-        }
+        signatures = super().signatures()
+        for index, name in enumerate(self._names):
+            serve = tf.function(functools.partial(self._serve_one, index), autograph=False)
+            specs = self.text_specs(self.texts_of_signatures[name])
+            signatures[name] = serve.get_concrete_function(**specs)
+        return signatures
 
     def from_texts(self, texts):
+        tasks_by_inputs = collections.defaultdict(list)  # Tasks with the same inputs share them.
+        for index, names in enumerate(self._texts):
+            tasks_by_inputs[names, self._is_ranking(index)].append(index)
         outputs: Tensors = {}
-        reads = [(names, self._is_ranking(number)) for number, names in enumerate(self._texts)]
-        for read in dict.fromkeys(reads):  # Texts that tasks share are read once.
-            numbers = [number for number, its in enumerate(reads) if its == read]
-            outputs |= self._answers_of(numbers, self._outputs(numbers[0], texts))
+        for indices in tasks_by_inputs.values():
+            outputs |= self._answers_of(indices, self._outputs(indices[0], texts))
         return outputs
 
-    def _serve_one(self, number, **texts):
+    def _serve_one(self, index, **texts):
         texts = self.checked(texts)
-        return self._answer_of(number, self._outputs(number, texts))
+        return self._answer_of(index, self._outputs(index, texts))
 
-    def _outputs(self, number, texts):
+    def _outputs(self, index, texts):
         """Outputs of the network for the texts of a task."""
-        columns = [self.tokenizer(texts[name]) for name in self._texts[number]]
-        if self._is_ranking(number):
+        columns = [self.tokenizer(texts[name]) for name in self._texts[index]]
+        if self._is_ranking(index):
             document, query = columns
             columns = [document, query[:, : self._task.query_length]]
         return self._network(self._packed(columns))
 
-    def _is_ranking(self, number):
-        return self._task.subtasks[number] in self._task.rankings
+    def _is_ranking(self, index):
+        return self._task.subtasks[index] in self._task.rankings
 
     def _answer(self, inputs):
         return self._answers_of(range(len(self._names)), self._network(inputs))
 
-    def _answers_of(self, numbers, logits):
-        return {
-            f"{self._names[number]}_{output}": x
-            for number in numbers
-            for output, x in self._answer_of(number, logits).items()
-        }
+    def _answers_of(self, indices, logits):
+        """Outputs of several tasks, each with the name of the task in front."""
+        answers = {}
+        for index in indices:
+            for output, value in self._answer_of(index, logits).items():
+                answers[f"{self._names[index]}_{output}"] = value
+        return answers
 
-    def _answer_of(self, number, logits):
-        name = self._task.subtasks[number]
-        own = self._task.part(name)
-        return SERVICES[own.name].answer(logits[name], own.labels)
+    def _answer_of(self, index, logits):
+        name = self._task.subtasks[index]
+        settings = self._task.part(name)
+        return SERVICES[settings.name].answer(logits[name], settings.labels)
