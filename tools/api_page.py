@@ -45,7 +45,7 @@ SECTIONS = {
         "official.xlnet.tasks.settings.AnswerModuleConfig",
         "official.xlnet.tasks.classification.ClassificationConfig",
         "official.xlnet.tasks.multiple_choice.ChoiceConfig",
-        "official.xlnet.projects.multitask.MultitaskConfig",
+        "official.xlnet.projects.multitask.settings.MultitaskConfig",
         "official.xlnet.tasks.question_answering.AnswerConfig",
         "official.xlnet.tasks.ranking.RankingConfig",
         "official.xlnet.projects.survey.settings.ErnieObjectiveConfig",

@@ -2,6 +2,7 @@
 
 import importlib
 import os
+import pathlib
 import shutil
 import subprocess
 import sys
@@ -69,6 +70,10 @@ def test_modules_are_imported_by_their_former_names(former, today):
     module = importlib.import_module(f"official.xlnet.{today}")
     assert importlib.import_module(f"official.xlnet.{former}") is module
     assert module.__spec__.name == f"official.xlnet.{today}"
+    for path in getattr(module, "__path__", ()):
+        for name in sorted(file.stem for file in pathlib.Path(path).glob("[a-z]*.py")):
+            part = importlib.import_module(f"official.xlnet.{today}.{name}")
+            assert importlib.import_module(f"official.xlnet.{former}.{name}") is part
 
 
 @pytest.mark.slow

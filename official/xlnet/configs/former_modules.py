@@ -48,8 +48,12 @@ def name_today(name: str) -> str:
 
 
 def register_former_modules() -> None:
-    """Lets `import` find moved modules; it is asked only where a module is not found."""
-    sys.meta_path.append(_Finder())
+    """Lets `import` find moved modules by their former names.
+
+    This finder is asked first: a package that has moved also has its modules under its former
+    name, where another finder would find them and run them for a second time.
+    """
+    sys.meta_path.insert(0, _Finder())
 
 
 class _Finder:
