@@ -59,7 +59,12 @@ def register_former_modules() -> None:
 class _Finder:
     def find_spec(self, name: str, path: Any = None, target: Any = None) -> Any:
         today = name_today(name)
-        if not today or importlib.util.find_spec(today) is None:
+        if not today:
+            return None
+        has_package_moved = bool(name_today(name.rpartition(".")[0]))
+        if not has_package_moved and importlib.machinery.PathFinder.find_spec(name, path):
+            return None  # A new module has this name today.
+        if importlib.util.find_spec(today) is None:
             return None
         return importlib.machinery.ModuleSpec(name, _Alias(today))
 
