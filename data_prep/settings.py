@@ -20,8 +20,8 @@ class ReadOptions:
     """Options for reading input files.
 
     Attributes:
-      format: name of a format in `corpus.formats.TEXT_FORMATS`; `auto` detects it from the name and
-        first bytes of a file.
+      format: name of a format in `configs.registry.TEXT_FORMATS`; `auto` detects it from the name
+        and first bytes of a file.
       text_field: JSON field, Parquet column or TFDS feature that contains the text.
       on_bad_utf8: handling of invalid UTF-8: `error`, or `replace` by U+FFFD.
       document_start: regular expression of the beginning of a document's first line, in plain

@@ -17,12 +17,12 @@ import pathlib
 import re
 from typing import Any
 
-from data_prep.corpus import text_formats
-from data_prep.corpus.formats import TEXT_FORMATS
+from data_prep.corpus.formats import TFDS_PREFIX
 from official import xlnet
 from official.xlnet.cli import _GROUPS
 from official.xlnet.commands import COMMON, VERBS
 from official.xlnet.commands.declarations import Parameter
+from official.xlnet.configs.registry import TEXT_FORMATS
 from official.xlnet.files.schema import Range
 
 ROOT = pathlib.Path(__file__).parents[1]
@@ -165,12 +165,15 @@ def formats() -> str:
         "| `--format` | files | a document is | read in parts | compressed |",
         "|---|---|---|---|---|",
     ]
-    for name, form in TEXT_FORMATS.items():
+    for name, module in list(TEXT_FORMATS.modules.items()):
+        if module.startswith("projects."):  # Its own page has it.
+            continue
+        form = TEXT_FORMATS[name]
         kinds = [f"`{ending}`" for ending in form.endings]
         kinds += [f"begin with `{form.mark.decode()}`"] if form.mark else []
         files = ", ".join(kinds) or "others"
         if not form.is_file:
-            name, files = "", f"`{text_formats.TFDS_PREFIX}NAME:SPLIT`"
+            name, files = "", f"`{TFDS_PREFIX}NAME:SPLIT`"
         document = " ".join((form.__doc__ or "").split()).removesuffix(".")
         facts = [form.before or form.parts, not form.parts]
         words = ["yes" if fact else "no" for fact in facts]

@@ -18,15 +18,14 @@ from typing import Any
 
 import fsspec
 
-from data_prep.corpus.formats import TEXT_FORMATS, Shard
-from data_prep.corpus.text_formats import DETECTION_BYTES, TFDS_PREFIX
+from data_prep.corpus.formats import DETECTION_BYTES, TFDS_PREFIX, Shard, detected_format
 from data_prep.settings import ReadOptions
+from official.xlnet.configs.registry import TEXT_FORMATS
 from official.xlnet.errors import DataError, require_data, require_extra
 from official.xlnet.files import file_system
 from official.xlnet.files.arguments import weighted
 from official.xlnet.files.checksums import sha256_of
 from official.xlnet.files.compression import compression, ending, open_stream
-from official.xlnet.files.schema import shown
 from official.xlnet.files.text import BYTE_ORDER_MARK, check_is_text
 
 _MIN_SHARD_BYTES, _MAX_SHARD_BYTES, _TARGET_NUM_SHARDS = 4 << 20, 64 << 20, 256
@@ -123,71 +122,64 @@ def shard_bytes(corpus_bytes: int) -> int:
 
 
 def _file_shards(path: str, size: int, options: ReadOptions, shard_size: int) -> list[Shard]:
-    name = "tfds" if path.startswith(TFDS_PREFIX) else "text"
-    if size:
-        name = _format(path, options.format)
-    elif name == "text":
-        return [Shard(path, name, 0, 0, 0)]
-    form = TEXT_FORMATS[name]
-    if form.parts:
-        return [Shard(part, name, *numbers) for part, *numbers in form.parts(path, shard_size)]
-    if form.before is None or compression(path) is not None:
+    """Divides a file into shards, as its format allows."""
+    if path.startswith(TFDS_PREFIX):
+        name = "tfds"
+    elif size:
+        name = _format_name(path, options.format)
+    else:
+        return [Shard(path, "text", 0, 0, 0)]
+    text_format = TEXT_FORMATS[name]
+    if text_format.parts:
+        parts = text_format.parts(path, shard_size)
+        return [Shard(part, name, start, stop, num_bytes) for part, start, stop, num_bytes in parts]
+    if text_format.before is None or compression(path) is not None:
         return [Shard(path, name, 0, -1, size)]
-    return [
-        Shard(path, name, start, min(start + shard_size, size), min(shard_size, size - start))
-        for start in range(0, size, shard_size)
-    ]
+    shards = []
+    for start in range(0, size, shard_size):
+        stop = min(start + shard_size, size)
+        shards.append(Shard(path, name, start, stop, stop - start))
+    return shards
 
 
-def _format(path: str, wanted: str) -> str:
-    """Format of a file, by its name and first bytes if it is to be detected.
+def _format_name(path: str, wanted: str) -> str:
+    """Returns the format of a file; `auto` detects it by the file's name and first bytes.
 
     Raises:
       ConfigError: there is no such format.
       DataError: the file is not text, or its content contradicts its name.
     """
-    extension = ending(path)
     with open_stream(path) as (stream, _):
         head = stream.read(DETECTION_BYTES).removeprefix(BYTE_ORDER_MARK)
     start = head.lstrip()
-    if wanted == "auto":
-        forms = {name: TEXT_FORMATS[name] for name in TEXT_FORMATS.names()}
-        named = [name for name, form in forms.items() if extension in form.endings]
-        named += [name for name, form in forms.items() if form.begins(start)]
-        wanted = named[0] if named else "auto"
-    form = TEXT_FORMATS[wanted if wanted != "auto" else "text"]
-    require_data(form.is_file, "format", "a format of files", repr(wanted))
-    if form.before:
+    name = detected_format(path, start) if wanted == "auto" else wanted
+    text_format = TEXT_FORMATS[name or "text"]
+    require_data(text_format.is_file, "format", "a format of files", repr(name))
+    if text_format.before:
         check_is_text(head, path)
+    if text_format.check_start:
+        text_format.check_start(start, path)
+    if name is None:
+        _check_is_plain_text(path, head)
+    return text_format.name
+
+
+def _check_is_plain_text(path: str, head: bytes) -> None:
+    """Raises `DataError` if a file that would be read as plain text looks like something else."""
     require_data(
-        wanted != "fasta" or start.startswith(form.mark),
-        path,
-        "a header, which begins with >, in the first line of FASTA",
-        shown(start[:40].decode(errors="replace")),
-    )
-    require_data(
-        wanted != "jsonl" or not start.startswith(b"["),
-        path,
-        "a JSON object on every line",
-        f"an array; convert it with: jq -c '.[]' {path} > NEW.jsonl",
-    )
-    if wanted != "auto":
-        return wanted
-    require_data(
-        extension not in _TABLES,
+        ending(path) not in _TABLES,
         path,
         "text, JSON lines or Parquet",
         "a table by its name; convert it, e.g. with pandas.read_csv and to_parquet, or read its "
         "lines as text with --format=text",
     )
-    first_line = start.partition(b"\n")[0].rstrip()
+    first_line = head.lstrip().partition(b"\n")[0].rstrip()
     require_data(
         not _JSON_OBJECT.match(first_line) or (b"\n" in head and not first_line.endswith(b"}")),
         path,
         "text by its name",
         "what looks like JSON lines; read it with --format=jsonl, or as it is with --format=text",
     )
-    return "text"
 
 
 def versions_of(shards: Sequence[Shard]) -> str:
@@ -203,13 +195,15 @@ def checksum_of(shard: Shard) -> str:
     bucket, which would be fetched a second time, is represented by its version; a TFDS data set by
     its name.
     """
-    form = TEXT_FORMATS[shard.format]
-    is_part = shard.stop >= 0 and form.before is not None
-    if not form.is_file or (shard.start and not is_part):
+    text_format = TEXT_FORMATS[shard.format]
+    is_byte_range = shard.stop >= 0 and text_format.before is not None
+    if not text_format.is_file or (shard.start and not is_byte_range):
         return ""
     if file_system.is_remote(shard.path):
         return str(file_system.version(shard.path))
-    return sha256_of(shard.path, *((shard.start, shard.stop) if is_part else ())) or ""
+    if is_byte_range:
+        return sha256_of(shard.path, shard.start, shard.stop) or ""
+    return sha256_of(shard.path) or ""
 
 
 def combined_hash(hashes: Sequence[str]) -> str:

@@ -2,7 +2,8 @@
 
 A format is an entry of `TEXT_FORMATS`, from which everything else is derived: the choices of
 `--format`, detection by name and first bytes, parts that are read in parallel, line numbers in
-errors, and the table in docs/data_preparation.md. Our own are in `corpus.text_formats`.
+errors, and the table in docs/data_preparation.md. The module of a format is imported when a file
+has the format: `TEXT_FILES` lists the endings and first bytes.
 """
 
 from __future__ import annotations
@@ -15,10 +16,20 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 from data_prep.settings import ReadOptions
-from official.xlnet.configs.registry import Registry
+from official.xlnet.configs.file_patterns import (
+    matching_starts,
+    pattern_of_ending,
+    register_patterns,
+)
+from official.xlnet.configs.registry import TEXT_FILES, TEXT_FORMATS
+from official.xlnet.files.compression import ending
 from official.xlnet.files.schema import shown
 
+DETECTION_BYTES = 1 << 12  # Read to detect the format of a file.
+RECORDS_PER_BATCH = 1024  # Records that are read at once from a file that is not text.
+TFDS_PREFIX = "tfds:"
 LOST = ("malformed_records", "missing_texts")
+NEWLINE = rb"(?>\r\n|\n|\r)"
 # Characters that are not text, wherever they are.
 NOT_TEXT = "\ufeff\0"
 
@@ -28,10 +39,13 @@ class TextFormat:
     """A format of text files, for `xlnet prepare` and `xlnet vocab`; see `register_format`.
 
     Attributes:
+      name: value of `--format` that selects it.
       documents: yields the text of each document of a block or file.
       endings: endings of file names, in lower case.
       mark: first bytes of a file, after white space.
       is_marked: whether the first bytes, which begin with `mark`, are of this format; None: always.
+      check_start: function (first bytes without white space, path) that raises `DataError` if they
+        do not begin a file of this format; None: any file may be read in it.
       before: matches the bytes before a document, at most 256, or returns the pattern for some
         options; None: a file is read as a whole.
       parts: function (path, part size in bytes) that divides a file into (path, start, stop, number
@@ -39,10 +53,12 @@ class TextFormat:
       is_file: whether the text is in files.
     """
 
+    name: str
     documents: Callable[[Any, TextReading], Iterable[str | bytes | None]]
     endings: tuple[str, ...] = ()
     mark: bytes = b""
     is_marked: Callable[[bytes], bool] | None = None
+    check_start: Callable[[bytes, str], None] | None = None
     before: re.Pattern[bytes] | Callable[[ReadOptions], re.Pattern[bytes]] | None = None
     parts: Callable[[str, int], list[tuple[str, int, int, int]]] | None = None
     is_file: bool = True
@@ -53,7 +69,23 @@ class TextFormat:
         return has_mark and (self.is_marked is None or self.is_marked(head))
 
 
-TEXT_FORMATS = Registry[TextFormat]("format")
+def detected_format(path: str, start: bytes) -> str | None:
+    """Returns the name of the format that a file has by its ending or else its first bytes.
+
+    Args:
+      path: path of the file.
+      start: its first bytes, decompressed, without white space before them.
+
+    Returns:
+      The name, or None if the file has none of the known endings and beginnings.
+    """
+    pattern = pattern_of_ending(ending(path))
+    if TEXT_FILES.is_known(pattern):
+        return TEXT_FILES[pattern].name
+    for text_format in matching_starts(TEXT_FILES, start):
+        if text_format.begins(start):
+            return text_format.name
+    return None
 
 
 def register_format(name: str, **facts: Any) -> Callable[[Callable], Callable]:
@@ -72,7 +104,7 @@ def register_format(name: str, **facts: Any) -> Callable[[Callable], Callable]:
     Args:
       name: value of `--format` and `format` that selects it.
       **facts: attributes of `TextFormat`: `endings` and `mark`, by which `auto` detects a file, and
-        `before`.
+        `before`. An ending or mark that another format has remains with that format.
 
     Raises:
       ConfigError: a format is already registered under the name.
@@ -84,8 +116,10 @@ def register_format(name: str, **facts: Any) -> Callable[[Callable], Callable]:
     """
 
     def add(documents: Callable) -> Callable:
-        form: Any = TextFormat(documents, **facts)
-        TEXT_FORMATS.register(name)(functools.update_wrapper(form, documents))
+        text_format: Any = TextFormat(name, documents, **facts)
+        functools.update_wrapper(text_format, documents)
+        TEXT_FORMATS.register(name)(text_format)
+        register_patterns(TEXT_FILES, text_format.endings, text_format.mark, text_format)
         return documents
 
     return add
@@ -189,3 +223,8 @@ class TextReading:
         if number > 0:
             self.report(number)
             self.reported += number
+
+
+def unix(text: str) -> str:
+    """The text with the line ends of Unix."""
+    return text.replace("\r\n", "\n").replace("\r", "\n") if "\r" in text else text

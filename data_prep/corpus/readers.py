@@ -19,9 +19,18 @@ import sys
 from collections.abc import Callable, Iterable, Iterator
 from typing import IO, Any
 
-from data_prep.corpus.formats import LOST, NOT_TEXT, TEXT_FORMATS, Counts, Shard, TextReading
-from data_prep.corpus.text_formats import NEWLINE, RECORDS_PER_BATCH, unix
+from data_prep.corpus.formats import (
+    LOST,
+    NEWLINE,
+    NOT_TEXT,
+    RECORDS_PER_BATCH,
+    Counts,
+    Shard,
+    TextReading,
+    unix,
+)
 from data_prep.settings import ReadOptions
+from official.xlnet.configs.registry import TEXT_FORMATS
 from official.xlnet.data.lost_rows import check_lost
 from official.xlnet.errors import DataError, require_data
 from official.xlnet.files.compression import open_stream
@@ -85,15 +94,18 @@ def read_documents(
 def _texts(reading: TextReading) -> Iterator[list[str]]:
     """Texts of the documents of a shard, in batches."""
     shard = reading.shard
-    form = TEXT_FORMATS[shard.format]
-    if before := form.before:
-        for block in _blocks(reading, before(reading.options) if callable(before) else before):
-            yield _records(reading, form.documents(block, reading))
+    text_format = TEXT_FORMATS[shard.format]
+    before = text_format.before
+    if before is not None:
+        pattern = before(reading.options) if callable(before) else before
+        for block in _blocks(reading, pattern):
+            yield _records(reading, text_format.documents(block, reading))
             reading.line += block.count("\n")
         return
-    opened = open_stream(shard.path) if form.is_file else contextlib.nullcontext((None, None))
+    no_file = contextlib.nullcontext((None, None))
+    opened = open_stream(shard.path) if text_format.is_file else no_file
     with opened as (stream, file):
-        values = iter(form.documents(stream, reading))
+        values = iter(text_format.documents(stream, reading))
         while batch := list(itertools.islice(values, RECORDS_PER_BATCH)):
             texts = _records(reading, batch)
             reading.counts["bytes"] += sum(len(text.encode("utf-8", "replace")) for text in texts)

@@ -20,6 +20,7 @@ import email.parser
 from collections.abc import Iterator
 from typing import Any
 
+from data_prep.corpus.formats import TextReading, register_format
 from official.xlnet.errors import require_data
 
 MAX_RECORD_BYTES = 32 << 20
@@ -60,3 +61,14 @@ def read_pages(stream: Any, path: str) -> Iterator[bytes | None]:
         require_data(not missing, path, "a complete record", f"one that lacks {missing} bytes")
         is_text = kind == "conversion" and header.get_content_type() == "text/plain"
         yield content if is_text else None
+
+
+@register_format("warc", mark=MARK)
+def web_archive(source: Any, reading: TextReading) -> Iterator[bytes]:
+    """A page of Common Crawl's WET files: a `conversion` record."""
+    for page in read_pages(source, reading.shard.path):
+        if page is None:
+            reading.counts["other_records"] += 1
+            continue
+        reading.counts["cut_documents"] += len(page) >= MAX_RECORD_BYTES
+        yield page

@@ -28,12 +28,13 @@ from data_prep.corpus.corpus import (
     newest_file,
     versions_of,
 )
-from data_prep.corpus.formats import LOST, TEXT_FORMATS, Counts, Shard
+from data_prep.corpus.formats import LOST, Counts, Shard
 from data_prep.records import lane_files, token_files
 from data_prep.records.lane_files import Layout, lay_out
 from data_prep.records.splits import split_documents
 from data_prep.settings import RECORDED_ONLY, Settings
 from official.xlnet.configs.model import ModelConfig
+from official.xlnet.configs.registry import TEXT_FORMATS
 from official.xlnet.data.lost_rows import check_lost, check_unknown
 from official.xlnet.data.schema import MANIFEST_FILE, SCHEMA_VERSION, Manifest, SplitManifest
 from official.xlnet.errors import DataError

@@ -15,8 +15,7 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from data_prep.tasks.rows import TEXTS, Row, listed
-from data_prep.tasks.table_files import needed_columns
+from data_prep.tasks.rows import TEXTS, Row, listed, needed_columns
 from official.xlnet.configs.task import TaskConfig
 from official.xlnet.data.reading import Reading
 from official.xlnet.errors import DataError, require_data

@@ -17,15 +17,11 @@ from typing import Any
 
 import numpy as np
 
-from data_prep.corpus.corpus import find_shards
-from data_prep.corpus.text_formats import is_fasta
-from data_prep.settings import ReadOptions
-from data_prep.tasks.rows import Row, distinct, listed
-from data_prep.tasks.table_files import ARROW, arrow_rows, class_names, read_file
+from data_prep.tasks.row_formats import read_file, row_format_of
+from data_prep.tasks.rows import Row, class_names, distinct, listed
 from official.xlnet.data.examples import Example
 from official.xlnet.data.reading import Reading
 from official.xlnet.errors import ArgumentTypeError, DataError, require_data, require_extra
-from official.xlnet.files.compression import ending
 
 _FRAMES = ("__arrow_c_stream__", "__dataframe__")
 _CONVERSIONS = ("to_pylist", "tolist", "to_list", "numpy")  # Of arrays, columns and tensors.
@@ -75,10 +71,12 @@ def read_rows(reading: Reading) -> Iterator[Row]:
 
 def is_table(reading: Reading) -> bool:
     """Whether a source is a table for tasks whose own format is another one."""
-    extension = ending(reading.path)
-    if reading.rows is not None or extension in (".jsonl", ".ndjson", *ARROW):
+    if reading.rows is not None:
         return True
-    return not reading.with_labels and is_fasta(reading.path)
+    row_format = row_format_of(reading.path)
+    if row_format is None or not row_format.is_always_table:
+        return False
+    return row_format.has_labels or not reading.with_labels
 
 
 def plain(value: Any) -> Any:
@@ -181,6 +179,8 @@ def _opened(reading: Reading) -> Iterable[Any]:
         require_extra("pyarrow", "parquet", where)
         from pyarrow import RecordBatchReader, interchange
 
+        from data_prep.tasks.arrow_files import arrow_rows
+
         has_stream = hasattr(source, _FRAMES[0])
         table = source if has_stream else interchange.from_dataframe(source)
         reader = RecordBatchReader.from_stream(table)
@@ -216,7 +216,9 @@ def _stored(reading: Reading) -> Iterable[Row]:
     """The rows of a file, or of a TFDS data set on disk."""
     if not reading.path.startswith("tfds:"):
         return read_file(reading)
-    find_shards([reading.path], ReadOptions())  # Raises DataError if the data set is not on disk.
+    from data_prep.corpus.tfds_splits import example_ranges
+
+    example_ranges(reading.path, part_size=0)  # Raises DataError if the data set is not on disk.
     import tensorflow_datasets as tfds
 
     _, name, *split = reading.path.split(":", 2)  # A slice has colons, too: `train[:80%]`.

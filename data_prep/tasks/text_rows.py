@@ -6,15 +6,12 @@ import itertools
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
-from data_prep.corpus.text_formats import is_fasta
-from data_prep.tasks.table import plain
-from data_prep.tasks.table_files import TABLE_FORMATS, read_file
+from data_prep.tasks.row_formats import RowFormat, row_format_of
 from official.xlnet.configs.task import TaskConfig
 from official.xlnet.data.reading import Reading
 from official.xlnet.data.text_files import batched, incoming_rows
 from official.xlnet.errors import DataError, did_you_mean, require_data
 from official.xlnet.files.arguments import STANDARD
-from official.xlnet.files.compression import ending
 from official.xlnet.files.json_files import read_json
 from official.xlnet.files.schema import shown
 from official.xlnet.files.text import open_text
@@ -96,16 +93,26 @@ def read_text_rows(
         pass
     elif format:
         rows += _kaldi(path) if format == "kaldi" else _nbest(path)
-    elif ending(path) in TABLE_FORMATS or is_fasta(path):
-        rows += [
-            {n: v if isinstance(v, _OF_JSON) else str(v) for n, v in plain(row).items()}
-            for row in read_file(Reading(path, TaskConfig(), strict=True, with_labels=False))
-        ]
+    elif row_format := row_format_of(path):
+        rows += _table_rows(path, row_format)
     else:
         with open_text(path) as file:
             rows += [{"text": line.rstrip("\n")} for line in file]
     require_data(bool(rows), path or "--text, --input", "at least one text", "none")
     return _checked(rows, str(path), 0, needed, check)
+
+
+def _table_rows(path: str, row_format: RowFormat) -> Iterator[Row]:
+    """Rows of a table, with values as JSON has them."""
+    from data_prep.tasks.table import plain
+
+    reading = Reading(path, TaskConfig(), strict=True, with_labels=False)
+    for row in row_format.rows(reading):
+        values = plain(row)
+        for name, value in values.items():
+            if not isinstance(value, _OF_JSON):
+                values[name] = str(value)
+        yield values
 
 
 def _checked(
@@ -137,7 +144,9 @@ def _kaldi(path: str) -> Iterator[dict[str, Any]]:
 def _nbest(path: str) -> Iterator[dict[str, Any]]:
     """A row for each hypothesis in the lists `hyps` of JSON lines."""
     reading = Reading(path, TaskConfig(), strict=True, with_labels=False)
-    for number, row in enumerate(TABLE_FORMATS[".jsonl"](reading), start=1):
+    from data_prep.tasks.json_files import json_rows
+
+    for number, row in enumerate(json_rows(reading), start=1):
         hyps = row.pop("hyps", None)
         objects = [x for x in hyps if isinstance(x, dict)] if isinstance(hyps, list) else []
         has_texts = bool(objects) and all(isinstance(x.get("text"), str) for x in objects)

@@ -12,7 +12,6 @@ import pytest
 import tensorflow as tf
 import yaml
 
-from data_prep.corpus.formats import TEXT_FORMATS
 from official import xlnet as package
 from official.xlnet import cli
 from official.xlnet.configs.base import SETTINGS
@@ -29,6 +28,7 @@ from official.xlnet.configs.registry import (
     SCHEDULES,
     SERVICES,
     TASKS,
+    TEXT_FORMATS,
 )
 from official.xlnet.configs.training import TrainingConfig
 from official.xlnet.errors import ConfigError

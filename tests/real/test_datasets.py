@@ -9,7 +9,7 @@ import pytest
 import tensorflow as tf
 import tensorflow_datasets as tfds
 
-from data_prep.corpus import text_formats
+from data_prep.corpus import tfds_splits
 from data_prep.corpus.corpus import list_of_paths
 from data_prep.tasks.task_data import read_task, stream_task
 from official import xlnet
@@ -117,7 +117,7 @@ def test_tfds_splits_and_slices(films, split, monkeypatch):
         path, task_of("multi_label", text_columns=("sentence",), label_column="topics")
     )
     assert [e.label for e in found[0]] == [("z", "xyz"[n % 3]) for n in order]
-    monkeypatch.setattr(text_formats, "_EXAMPLES_PER_SHARD", 2)
+    monkeypatch.setattr(tfds_splits, "_EXAMPLES_PER_SHARD", 2)
     documents, _ = read_all(path, text_field="sentence")
     words = [" ".join(lines).split() for lines in documents]
     assert sorted(words) == sorted(SENTENCES[n].split() for n in order)

@@ -50,7 +50,8 @@ HEADS = Registry[Any]("task.name", _TASKS)
 FILE_READERS = Registry[Any]("task.name", _TASKS)
 FOLDER_READERS = Registry[Any]("task.name", _TASKS)
 SERVICES = Registry[Any]("task.name", _TASKS)
-FORMATS = Registry[Any]("task.name", _TASKS)
+# How the head of a task is stored in the formats of HF and TF1.
+HEAD_FORMATS = Registry[Any]("task.name", _TASKS)
 # Known data sets: keys of the section `task`.
 DATASETS = Registry[dict[str, Any]]("data set", _TASKS)
 # Names of the inputs of an exported model, in order of the alphabet, to the task.
@@ -59,6 +60,31 @@ INPUTS = Registry[str]("inputs of an exported model", _TASKS)
 # with (encoder, batch, dropout seed) and return a loss of each unit.
 TASK_LOSSES = Registry[Any]("auxiliary loss of a task")
 ANSWER_MODULES = Registry[Any]("task.answer_module", summary="tasks.classification.graph")
+# Formats of the text files of a corpus, by the name that `--format` has.
+TEXT_FORMATS = Registry[Any](
+    "format",
+    text="data_prep.corpus.text_formats",
+    jsonl="data_prep.corpus.json_lines",
+    wiki="data_prep.corpus.wiki_extractor",
+    warc="data_prep.corpus.web_archives",
+    parquet="data_prep.corpus.parquet_files",
+    tfds="data_prep.corpus.tfds_splits",
+)
+# The same formats by what a file is recognized by: `*.ENDING` of its name, or its `FIRST BYTES*`.
+TEXT_FILES = Registry[Any](
+    "pattern of text files",
+    **dict.fromkeys(("*.jsonl", "*.json", "*.ndjson"), "data_prep.corpus.json_lines"),
+    **{"<doc id=*": "data_prep.corpus.wiki_extractor"},
+    **{"WARC/1.*": "data_prep.corpus.web_archives"},
+    **{"*.parquet": "data_prep.corpus.parquet_files"},
+)
+# Formats of files with rows of named values, by the same kinds of pattern.
+ROW_FILES = Registry[Any](
+    "pattern of files with a table",
+    **dict.fromkeys(("*.tsv", "*.csv"), "data_prep.tasks.delimited_files"),
+    **dict.fromkeys(("*.jsonl", "*.json", "*.ndjson"), "data_prep.tasks.json_files"),
+    **dict.fromkeys(("*.parquet", "*.arrow", "*.feather", "*.ipc"), "data_prep.tasks.arrow_files"),
+)
 # Functions (task, train, dev) to metrics of simpler models by name; None for other tasks.
 BASELINES = Registry[Any]("baseline")
 # Functions (config, train, dev, output, number, start) that fine-tune several times; see

@@ -22,7 +22,7 @@ class Registry(dict[str, T]):
       key: what the names are values of, a configuration key for example; for error messages.
       catalogs: {beginning of names: the module that enters such names into `modules`}; it is
         imported when such a name is unknown, or when all names are asked for.
-      **modules: the modules of this package that register a name, below `official.xlnet`.
+      **modules: the modules that register a name: below `official.xlnet`, or of `data_prep`.
 
     Attributes:
       modules: {name: the module that registers it}.
@@ -96,7 +96,7 @@ class Registry(dict[str, T]):
     def load(self, name: str) -> None:
         """Imports the module of this package that registers a name, if there is one."""
         if self.is_known(name) and name in self.modules:
-            importlib.import_module(f"official.xlnet.{self.modules[name]}")
+            importlib.import_module(full_name(self.modules[name]))
 
     def find(self, name: str, default: Any = None) -> Any:
         """Returns the implementation of a name, or a default for an unknown name."""
@@ -109,6 +109,16 @@ class Registry(dict[str, T]):
         self.check(name)
         self.load(name)
         return dict(self)[name]
+
+
+def full_name(module: str) -> str:
+    """Returns the name to import of a module in `Registry.modules`.
+
+    Example:
+      >>> full_name("training.schedules"), full_name("data_prep.corpus.json_lines")
+      ('official.xlnet.training.schedules', 'data_prep.corpus.json_lines')
+    """
+    return module if module.startswith("data_prep.") else f"official.xlnet.{module}"
 
 
 def _place(implementation: object) -> str:

@@ -16,11 +16,14 @@ from official.xlnet.configs.registry import (
     HEADS,
     INPUT_FORMATS,
     NETWORKS,
+    ROW_FILES,
     SERVICES,
     SETTINGS,
     SEVERAL_RUNS,
     TASK_LOSSES,
     TASKS,
+    TEXT_FILES,
+    TEXT_FORMATS,
     Registry,
 )
 from official.xlnet.modeling.ops.keras_names import CLASSES
@@ -28,6 +31,11 @@ from official.xlnet.modeling.ops.keras_names import CLASSES
 # {project: (registry, module of the project, the names that it registers there)}
 PROJECTS: dict[str, tuple[tuple[Registry, str, tuple[str, ...]], ...]] = {
     "garden": ((CLASSES, "bert_style_encoder", ("BertStyleLayer",)),),
+    "sequences": (
+        (TEXT_FORMATS, "fasta", ("fasta",)),
+        (TEXT_FILES, "fasta", ("*.fasta", "*.fa", "*.faa", "*.fna", ">*")),
+        (ROW_FILES, "fasta_rows", ("*.fasta", "*.fa", "*.faa", "*.fna", ">*")),
+    ),
     "survey": (
         (NETWORKS, "bert", ("bert", "gpt", "gpt2")),
         (CLASSES, "bert", ("BertEncoder", "GptEncoder", "Gpt2Encoder", "MaskedLMHead")),

@@ -7,7 +7,7 @@ from official.xlnet import tasks
 from official.xlnet.configs.registry import (
     DATASETS,
     FILE_READERS,
-    FORMATS,
+    HEAD_FORMATS,
     HEADS,
     INPUTS,
     SERVICES,
@@ -36,8 +36,8 @@ def _enter() -> None:
         for part_modules, (_, file) in zip(modules, _PARTS, strict=True):
             if file in files:
                 part_modules.update(dict.fromkeys(names, f"tasks.{folder}.{file}"))
-        formats = getattr(package, "FORMATS", names)
-        FORMATS.modules.update(dict.fromkeys(formats, f"tasks.{folder}.task"))
+        formats = getattr(package, "HEAD_FORMATS", names)
+        HEAD_FORMATS.modules.update(dict.fromkeys(formats, f"tasks.{folder}.task"))
     for (registry, _), part_modules in zip(_PARTS, modules, strict=True):
         # Tasks of the core are named before those of projects.
         registry.modules = {**part_modules, **registry.modules}

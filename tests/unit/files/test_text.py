@@ -19,7 +19,7 @@ import zstandard
 
 from data_prep.corpus.corpus import find_shards
 from data_prep.settings import ReadOptions
-from data_prep.tasks.table_files import read_file
+from data_prep.tasks.row_formats import read_file
 from official.xlnet.configs.task import TaskConfig
 from official.xlnet.data.reading import Reading
 from official.xlnet.errors import DataError

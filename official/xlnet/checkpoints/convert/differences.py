@@ -7,7 +7,7 @@ from typing import Any
 
 from official.xlnet.checkpoints.convert.variable_map import rows_of
 from official.xlnet.configs.experiment import XLNetConfig
-from official.xlnet.configs.registry import FORMATS
+from official.xlnet.configs.registry import HEAD_FORMATS
 from official.xlnet.configs.validation import require
 
 _NAMES = {"hf": "HF", "tf1": "the TF1 release"}
@@ -40,7 +40,7 @@ def check_convertible(config: XLNetConfig) -> None:
             config.task.summary,
         ),
         (
-            config.task.name not in FORMATS.names() or answer_module == "summary",
+            config.task.name not in HEAD_FORMATS.names() or answer_module == "summary",
             "task.answer_module",
             "summary, as in every other format",
             answer_module,
@@ -91,7 +91,7 @@ def _of_task(config: XLNetConfig, to: str) -> list[str]:
     variables = [row.xlnet.name for row in rows_of(config, to)]
     if not any(variable.startswith("head/") for variable in variables):
         return [f"task.name: {name} has no head for {task.name}; only the encoder is converted"]
-    head = FORMATS[task.name]
+    head = HEAD_FORMATS[task.name]
     has_summary = any("summary" in variable for variable in variables)
     what = {"mean": "the mean of all tokens", "first": "the first token"}.get(task.summary)
     how = {

@@ -10,7 +10,7 @@ from official.xlnet.checkpoints.convert.variable_map import Row, row
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class HeadFormat:
-    """A task's head in HF and in the TF1 release, entered in `FORMATS` under the name of the task.
+    """A task's head in HF and in the TF1 release, entered in `HEAD_FORMATS` under the task's name.
 
     Attributes:
       rows: the variables of the head; none of a pre-trained model. One ends in `logits/kernel`:

@@ -34,7 +34,7 @@ from official.xlnet.checkpoints.convert.variable_map import Weights, variables_o
 from official.xlnet.checkpoints.source import CONFIG_FILES, UNTIED, Source, finite_floats
 from official.xlnet.configs.experiment import XLNetConfig
 from official.xlnet.configs.model import ModelConfig
-from official.xlnet.configs.registry import CHECKPOINT_FORMATS, FORMATS
+from official.xlnet.configs.registry import CHECKPOINT_FORMATS, HEAD_FORMATS
 from official.xlnet.configs.validation import require_one_of
 from official.xlnet.errors import DataError, require_config, require_data
 from official.xlnet.files.json_files import read_json, write_json
@@ -211,7 +211,7 @@ def _read_segments(settings: dict[str, Any], path: str, model: ModelConfig) -> N
 def _read_task(source: Source, name: str, tree: dict[str, Any], path: str) -> None:
     """Takes the settings of the head of a task."""
     source.config.task = task = dataclasses.replace(source.config.task, name=name)
-    head = FORMATS[name]
+    head = HEAD_FORMATS[name]
     read_settings(source.config, head.hf_settings, tree, path)
     if any("summary" in row.xlnet.name for row in head.rows):
         task.summary = value_of(tree, "summary_type", path, str, default="last")
@@ -231,7 +231,7 @@ def _read_task(source: Source, name: str, tree: dict[str, Any], path: str) -> No
 
 def _kind_of_head(source: Source, tree: dict[str, Any]) -> str:
     """`task.name` of the model's head; empty if there is none."""
-    heads = {name: FORMATS[name] for name in FORMATS.names()}
+    heads = {name: HEAD_FORMATS[name] for name in HEAD_FORMATS.names()}
     heads = {k: head for k, head in heads.items() if head.logits().hf.name in source.shapes}
     kernels = sorted({head.logits().hf.name for head in heads.values()})
     require_data(len(kernels) <= 1, source.path, "one head", " and ".join(kernels))
@@ -289,7 +289,9 @@ def write_hf(folder: str, weights: Weights, vocab_file: str) -> None:
       vocab_file: SentencePiece model to copy.
     """
     config = weights.config
-    head = FORMATS[config.task.name] if config.task.name in FORMATS.names() else HeadFormat()
+    head = (
+        HEAD_FORMATS[config.task.name] if config.task.name in HEAD_FORMATS.names() else HeadFormat()
+    )
     tensors = {name: np.ascontiguousarray(value) for name, value in variables_of("hf", weights)}
     if all(name.startswith(_PREFIX) for name in tensors):
         architecture = "XLNetModel"

@@ -25,7 +25,7 @@ from official.xlnet.checkpoints.convert.variable_map import Weights, variables_o
 from official.xlnet.checkpoints.source import CONFIG_FILES, Source
 from official.xlnet.checkpoints.xlnet_format import CheckpointFile
 from official.xlnet.configs.experiment import XLNetConfig
-from official.xlnet.configs.registry import CHECKPOINT_FORMATS, FORMATS
+from official.xlnet.configs.registry import CHECKPOINT_FORMATS, HEAD_FORMATS
 from official.xlnet.errors import require_config, require_data
 from official.xlnet.files.atomic import write_bytes
 from official.xlnet.files.json_files import read_json, write_json
@@ -69,7 +69,7 @@ def open_tf1(path: str) -> Source:
     if scope:
         task.scope = scope
     source = Source("tf1", path, config, checkpoint.shapes, checkpoint.read)
-    logits = FORMATS[task.name].logits().tf1 if task.name else None
+    logits = HEAD_FORMATS[task.name].logits().tf1 if task.name else None
     if logits and "C" in logits.shape:
         number = num_labels(source, logits.name.format(scope=scope), logits.shape)
         task.labels = tuple(map(str, range(number)))
@@ -121,8 +121,8 @@ def write_tf1(folder: str, weights: Weights, vocab_file: str) -> None:
 def _head_of(shapes) -> tuple[str, str]:
     """`task.name` and `task.scope` of the model's head, e.g. ("classification", "mnli")."""
     heads = []
-    for task in FORMATS.names():
-        if logits := FORMATS[task].logits().tf1:
+    for task in HEAD_FORMATS.names():
+        if logits := HEAD_FORMATS[task].logits().tf1:
             pattern = re.escape(logits.name).replace(re.escape("{scope}"), "(.+)")
             matches = [re.fullmatch(pattern, name) for name in shapes]
             heads += [(task, "".join(match.groups())) for match in matches if match]

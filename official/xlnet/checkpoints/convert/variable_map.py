@@ -20,7 +20,7 @@ import numpy as np
 
 from official.xlnet.checkpoints.source import Source
 from official.xlnet.configs.experiment import XLNetConfig
-from official.xlnet.configs.registry import FORMATS
+from official.xlnet.configs.registry import HEAD_FORMATS
 from official.xlnet.errors import DataError, require_data
 
 
@@ -110,7 +110,7 @@ def rows_of(config: XLNetConfig, *forms: str) -> tuple[Row, ...]:
     """
     biases = _BIASES_OF_LAYERS if config.model.untie_r else _SHARED_BIASES
     name = config.task.name
-    head = FORMATS[name].rows if name in FORMATS.names() else ()
+    head = HEAD_FORMATS[name].rows if name in HEAD_FORMATS.names() else ()
     rows = _EMBEDDINGS + _LAYERS + biases + _LM_HEAD + head
     return tuple(row for row in rows if all(getattr(row, form) for form in forms))
 

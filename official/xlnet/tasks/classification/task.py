@@ -13,7 +13,7 @@ from official.xlnet.checkpoints.convert.head_format import (
     HeadFormat,
     with_summary,
 )
-from official.xlnet.configs.registry import FORMATS
+from official.xlnet.configs.registry import HEAD_FORMATS
 from official.xlnet.data.examples import TextExample
 from official.xlnet.errors import require_data
 from official.xlnet.tasks.classification import ClassificationConfig
@@ -299,18 +299,18 @@ def _true_and_predicted(
     return true, [p["label"] for p in predictions]
 
 
-FORMATS["classification"] = HeadFormat(
+HEAD_FORMATS["classification"] = HeadFormat(
     rows=with_summary("SC", "model/classification_{scope}/logit"),
     architecture=_SEQUENCE,
     problem="single_label_classification",
     usual_logits=range(2, sys.maxsize),
 )
-FORMATS["multi_label"] = HeadFormat(  # The TF1 release has no such head.
+HEAD_FORMATS["multi_label"] = HeadFormat(  # The TF1 release has no such head.
     rows=with_summary("SC", None),
     architecture=_SEQUENCE,
     problem="multi_label_classification",
 )
-FORMATS["regression"] = HeadFormat(  # Mean and scale of the labels are in the last layer.
+HEAD_FORMATS["regression"] = HeadFormat(  # Mean and scale of the labels are in the last layer.
     rows=with_summary("S1", "model/regression_{scope}/logit"),
     architecture=_SEQUENCE,
     problem="regression",

@@ -13,7 +13,7 @@ import tensorflow as tf
 
 from official.xlnet.checkpoints.convert.head_format import HeadFormat, dense
 from official.xlnet.checkpoints.convert.variable_map import row
-from official.xlnet.configs.registry import FORMATS
+from official.xlnet.configs.registry import HEAD_FORMATS
 from official.xlnet.errors import require_data
 from official.xlnet.tasks.batching import Arrays, Unit
 from official.xlnet.tasks.question_answering import AnswerConfig, QuestionExample
@@ -282,7 +282,7 @@ def normalized(answer: str) -> str:
     return " ".join(_ARTICLES.sub(" ", answer.lower().translate(_PUNCTUATION)).split())
 
 
-FORMATS["question_answering"] = HeadFormat(
+HEAD_FORMATS["question_answering"] = HeadFormat(
     rows=(
         *dense("head/start_logits", "D1", "start_logits/dense", "start_logits.dense"),
         *dense("head/end_hidden", "ED", "end_logits/dense_0", "end_logits.dense_0"),
@@ -306,7 +306,7 @@ FORMATS["question_answering"] = HeadFormat(
     architecture="XLNetForQuestionAnswering",
     hf_settings={key: f"task.{key}" for key in ("start_n_top", "end_n_top")},
 )
-FORMATS["question_answering_simple"] = HeadFormat(
+HEAD_FORMATS["question_answering_simple"] = HeadFormat(
     rows=dense("head/span_logits", "D2", None, "qa_outputs"),
     architecture="XLNetForQuestionAnsweringSimple",
 )

@@ -16,7 +16,7 @@ from official.xlnet.tasks.settings import CandidatesConfig
 _PAIRS = {"name": "ranking", "scoring": "summary", "metric": "pair_accuracy"}
 DATASETS = {"qnli_ranking": _PAIRS, "wnli_ranking": _PAIRS}
 INPUTS = ("query", "document")
-FORMATS = ()  # No other format has its head.
+HEAD_FORMATS = ()  # No other format has its head.
 
 
 @register_settings("task", name=["ranking"])

@@ -18,6 +18,7 @@ from __future__ import annotations
 import os
 from collections.abc import Collection, Iterator
 
+from data_prep.tasks.row_formats import read_file
 from data_prep.tasks.rows import (
     MAX_NUMBER,
     Row,
@@ -30,7 +31,6 @@ from data_prep.tasks.rows import (
     usable,
 )
 from data_prep.tasks.table import read_rows
-from data_prep.tasks.table_files import read_file
 from official.xlnet.configs.task import TaskConfig
 from official.xlnet.data.reading import Reading, register_reader
 from official.xlnet.errors import DataError, require_data

@@ -13,7 +13,7 @@ from official.xlnet.files.schema import OneOf
 from official.xlnet.tasks.settings import LabelConfig
 
 NAMES = ("token_classification", "token_regression")
-FORMATS = ("token_classification",)  # No other format has the scale of numbers.
+HEAD_FORMATS = ("token_classification",)  # No other format has the scale of numbers.
 DATASETS = {"conll2003": {"name": "token_classification"}}
 
 

@@ -18,6 +18,7 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 from data_prep.tasks.columns import only, with_examples
+from data_prep.tasks.row_formats import row_format_of
 from data_prep.tasks.rows import (
     Row,
     WrongRowError,
@@ -31,7 +32,6 @@ from data_prep.tasks.rows import (
 from data_prep.tasks.rows import number as number_of
 from data_prep.tasks.rows import text as text_of
 from data_prep.tasks.table import is_table, read_rows
-from data_prep.tasks.table_files import TABLE_FORMATS
 from official.xlnet.configs.task import TaskConfig
 from official.xlnet.data.reading import Reading, register_reader
 from official.xlnet.errors import DataError, require_data
@@ -72,7 +72,7 @@ def read_conll(reading: Reading) -> Iterator[TaggedExample]:
         with open_text(reading.path) as file:
             text = file.read().split("\n")
     if not text or _has_sequences(reading, text[0]):
-        is_plain = text and not reading.with_labels and ending(reading.path) not in TABLE_FORMATS
+        is_plain = text and not reading.with_labels and row_format_of(reading.path) is None
         plain: Iterator[Row] = ({"sequence": line} for line in text if line)
         table = plain if is_plain else read_rows(reading)
         yield from usable(reading, table, lambda row, number: _tagged(reading, row, number))

@@ -11,7 +11,7 @@ import numpy as np
 
 from official.xlnet.checkpoints.convert.head_format import HeadFormat, dense
 from official.xlnet.configs.experiment import XLNetConfig
-from official.xlnet.configs.registry import FORMATS
+from official.xlnet.configs.registry import HEAD_FORMATS
 from official.xlnet.errors import require_data
 from official.xlnet.files.schema import shown
 from official.xlnet.tasks.batching import Unit
@@ -308,6 +308,6 @@ def entity_tags(tags: Iterable[str], only_letters: bool = False) -> list[str]:
     return read
 
 
-FORMATS["token_classification"] = HeadFormat(  # The TF1 release has no such head.
+HEAD_FORMATS["token_classification"] = HeadFormat(  # The TF1 release has no such head.
     rows=dense("head/logits", "DC", None, "classifier"), architecture="XLNetForTokenClassification"
 )

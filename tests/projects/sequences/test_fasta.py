@@ -1,0 +1,98 @@
+"""FASTA as the text of a corpus, and as rows to score and to predict."""
+
+import gzip
+import random
+import re
+
+import pytest
+from Bio import SeqIO
+from Bio.Seq import Seq
+from Bio.SeqRecord import SeqRecord
+
+from data_prep.corpus import readers
+from data_prep.tasks.task_data import stream_task
+from data_prep.tasks.text_rows import read_text_rows
+from official.xlnet.configs.registry import ROW_FILES, TEXT_FILES, TEXT_FORMATS
+from official.xlnet.configs.task import TaskConfig
+from official.xlnet.errors import DataError
+from official.xlnet.jobs.vocabulary import train_vocabulary
+from tests.helpers import corpora
+from tests.helpers.corpora import COMPRESS, MARK, as_fasta, random_documents
+from tests.helpers.documents import ROOT
+from tests.helpers.text_formats import (
+    BLOCK_SIZES,
+    NOT_UTF8,
+    TextExampleFile,
+    check_text_format,
+    read_all,
+)
+
+EXAMPLE = TextExampleFile("fasta", "a.faa", as_fasta, NOT_UTF8, r"a\.faa, line 6: expected UTF-8")
+# The same text in other forms: {file: its bytes}
+FORMS = {
+    "fasta.txt": lambda d: MARK + as_fasta(d).replace(b"\n", b"\r\n"),
+    "fasta_mark.gz": lambda d: gzip.compress(as_fasta(d)),
+} | {f"a.faa.{ending}": lambda d, pack=pack: pack(as_fasta(d)) for ending, pack in COMPRESS.items()}
+
+
+def random_sequences(seed):
+    documents = random_documents(random.Random(seed), 23)
+    return [[re.sub(r"\W", "", "".join(lines))] for lines in documents]
+
+
+def test_fasta_is_a_text_format(tmp_path, monkeypatch):
+    check_text_format(EXAMPLE, random_sequences("fasta"), tmp_path, monkeypatch)
+
+
+@pytest.mark.parametrize("name", FORMS)
+def test_another_form_of_fasta(name, tmp_path, monkeypatch):
+    documents = random_sequences(name)
+    (tmp_path / name).write_bytes(FORMS[name](documents))
+    for size, batch_bytes in BLOCK_SIZES:
+        monkeypatch.setattr(readers, "BATCH_BYTES", batch_bytes)
+        found, counts, _ = read_all(tmp_path / name, monkeypatch, size)
+        assert found == documents
+        assert (counts["removed_characters"] > 0) == (name == "fasta.txt")
+        assert not counts["malformed_records"] and not counts["missing_texts"]
+
+
+def test_the_page_names_the_endings():
+    text_format = TEXT_FORMATS["fasta"]
+    page = (ROOT / "docs/sequences.md").read_text(encoding="utf-8")
+    for ending in text_format.endings:
+        assert f"`{ending}`" in page
+        assert TEXT_FILES[f"*{ending}"] is text_format
+        assert ROW_FILES[f"*{ending}"].mark == text_format.mark
+
+
+def test_sequences_that_biopython_writes_come_with_their_ids(tmp_path):
+    """In rows to score and to predict, by the name or the first byte; quotes of mail are text."""
+    rng = random.Random(0)
+    records = [
+        SeqRecord(
+            Seq("".join(rng.choices("ACDEFGHIKLMNPQRSTVWY", k=size))), f"sp|P{size}", "", "x y"
+        )
+        for size in (1, 60, 61, 700)
+    ]
+    SeqIO.write(records, tmp_path / "a.fasta", "fasta")
+    content = (tmp_path / "a.fasta").read_bytes()
+    (tmp_path / "b.txt").write_bytes(content)
+    (tmp_path / "c.faa.gz").write_bytes(gzip.compress(content.replace(b"\n", b"\r\n")))
+    expected = [(record.id, str(record.seq)) for record in records]
+    one, two = (TaskConfig(name="classification", text_columns=x) for x in (["seq"], ["a", "b"]))
+    for path in (str(tmp_path / name) for name in ("a.fasta", "b.txt", "c.faa.gz")):
+        assert [(row["id"], row["text"]) for row in read_text_rows([], path)] == expected
+        assert [(x.id, *x.texts) for x in stream_task(path, one)] == expected
+        with pytest.raises(DataError, match=r"expected a column .a., got id .*sequence"):
+            list(stream_task(path, two))
+    path = tmp_path / "mail.txt"
+    path.write_text("> Is it true?\nIt is true.\n")
+    assert [row["text"] for row in read_text_rows([], str(path))] == [
+        "> Is it true?",
+        "It is true.",
+    ]
+    assert corpora.read_all(path)[0] == [["> Is it true?", "It is true."]]
+    for name, error in ((path, "malformed_records 1"), ("no", "a header, which begins with >")):
+        (tmp_path / "no").write_text("ACGT\n")
+        with pytest.raises(DataError, match=error):
+            train_vocabulary([str(tmp_path / name)], str(tmp_path / "v"), 40, format="fasta")
