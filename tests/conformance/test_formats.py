@@ -14,6 +14,14 @@ from official.xlnet.configs.registry import ROW_FILES, TEXT_FORMATS
 from official.xlnet.configs.task import TaskConfig
 from official.xlnet.data.examples import TextExample
 from official.xlnet.errors import ConfigError, DataError
+from tests.conformance.text_formats import (
+    BLOCK_SIZES,
+    NOT_UTF8,
+    TextExampleFile,
+    check_text_format,
+    read_all,
+    titled_documents,
+)
 from tests.helpers.corpora import (
     COMPRESS,
     MARK,
@@ -26,14 +34,6 @@ from tests.helpers.corpora import (
     wet_records,
 )
 from tests.helpers.documents import ROOT
-from tests.helpers.text_formats import (
-    BLOCK_SIZES,
-    NOT_UTF8,
-    TextExampleFile,
-    check_text_format,
-    read_all,
-    titled_documents,
-)
 
 # Formats of projects have tests of their own.
 CORE_FORMATS = {

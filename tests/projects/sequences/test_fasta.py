@@ -16,16 +16,16 @@ from official.xlnet.configs.registry import ROW_FILES, TEXT_FILES, TEXT_FORMATS
 from official.xlnet.configs.task import TaskConfig
 from official.xlnet.errors import DataError
 from official.xlnet.jobs.vocabulary import train_vocabulary
-from tests.helpers import corpora
-from tests.helpers.corpora import COMPRESS, MARK, as_fasta, random_documents
-from tests.helpers.documents import ROOT
-from tests.helpers.text_formats import (
+from tests.conformance.text_formats import (
     BLOCK_SIZES,
     NOT_UTF8,
     TextExampleFile,
     check_text_format,
     read_all,
 )
+from tests.helpers import corpora
+from tests.helpers.corpora import COMPRESS, MARK, as_fasta, random_documents
+from tests.helpers.documents import ROOT
 
 EXAMPLE = TextExampleFile("fasta", "a.faa", as_fasta, NOT_UTF8, r"a\.faa, line 6: expected UTF-8")
 # The same text in other forms: {file: its bytes}
