@@ -120,10 +120,10 @@ SECTIONS = {
         "official.xlnet.projects.garden.pretraining.xlnet_pretraining",
     ),
     "Looking inside": (
-        "official.xlnet.analysis.record_windows.read_window",
-        "official.xlnet.analysis.attention_maps.AttentionMaps",
-        "official.xlnet.analysis.attention_patterns.find_patterns",
-        "official.xlnet.analysis.masks.Masks",
+        "official.xlnet.projects.pictures.record_windows.read_window",
+        "official.xlnet.projects.pictures.attention_maps.AttentionMaps",
+        "official.xlnet.projects.pictures.attention_patterns.find_patterns",
+        "official.xlnet.projects.pictures.masks.Masks",
     ),
 }
 _INTRODUCTION = """\

@@ -15,8 +15,8 @@ from typing import Any
 import numpy as np
 
 from benchmarks.harness.command_line import flag, parse, required
-from official.xlnet.analysis.attention_patterns import find_patterns
 from official.xlnet.files.json_files import write_json
+from official.xlnet.projects.pictures.attention_patterns import find_patterns
 from official.xlnet.runtime.pictures import new_figure, png
 
 RESULTS = "docs/concepts.json"
@@ -41,9 +41,9 @@ def main() -> None:
         attention_model=flag(None, "model of the attention maps; default: --model"),
         text=flag(_TEXT, "input text of the attention maps"),
     )
-    from official.xlnet.analysis.attention_maps import attention_maps
-    from official.xlnet.analysis.record_windows import read_window
     from official.xlnet.configs.experiment import XLNetConfig
+    from official.xlnet.projects.pictures.attention_maps import attention_maps
+    from official.xlnet.projects.pictures.record_windows import read_window
 
     config = XLNetConfig.load(flags.model)
     windows = [
@@ -144,7 +144,7 @@ def with_patterns(tree: dict[str, Any]) -> dict[str, Any]:
 
 def attention(tree: dict[str, Any]) -> bytes:
     """All heads of a model, and the strongest head of each pattern."""
-    from official.xlnet.analysis.attention_maps import AttentionMaps
+    from official.xlnet.projects.pictures.attention_maps import AttentionMaps
 
     maps = AttentionMaps(tree["attention"]["pieces"], np.array(tree["attention"]["weights"]))
     return png(maps.plot())

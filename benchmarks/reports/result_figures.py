@@ -126,7 +126,7 @@ def generation_cost(times: dict[str, Any]) -> bytes:
 
 def token_steps(steps: dict[str, Any]) -> bytes:
     """Steps of each token of a sentence, as `token_steps` draws them."""
-    from official.xlnet.analysis.attention_maps import TokenSteps
+    from official.xlnet.projects.pictures.attention_maps import TokenSteps
 
     return png(TokenSteps(steps["pieces"], np.array(steps["num_steps"]), steps["layers"]).plot())
 

@@ -32,8 +32,6 @@ if TYPE_CHECKING:
     import official.xlnet.testing as testing
     from data_prep.corpus.formats import register_format
     from data_prep.pipelines.prepare import prepare
-    from official.xlnet.analysis.attention_maps import attention_maps
-    from official.xlnet.analysis.masks import make_masks
     from official.xlnet.checkpoints.any_format import load_config, load_tokenizer
     from official.xlnet.checkpoints.convert import convert
     from official.xlnet.checkpoints.model_directory import load_encoder
@@ -71,6 +69,8 @@ if TYPE_CHECKING:
     from official.xlnet.modeling.objectives import register_objective
     from official.xlnet.modeling.objectives.auxiliary import register_auxiliary
     from official.xlnet.modeling.ops.initializers import register_attention_init
+    from official.xlnet.projects.pictures.attention_maps import attention_maps
+    from official.xlnet.projects.pictures.masks import make_masks
     from official.xlnet.runtime.history import read_history
     from official.xlnet.serving.export import export
     from official.xlnet.serving.services.base import register_service
@@ -79,6 +79,7 @@ if TYPE_CHECKING:
     from official.xlnet.tokenization.graph.tokenizer import GraphTokenizer
     from official.xlnet.tokenization.tokenizer import Tokenizer
     from official.xlnet.training.optimization import create_optimizer, register_optimizer
+    from official.xlnet.training.pages import register_page
     from official.xlnet.training.pretraining import pretrain
     from official.xlnet.training.schedules import register_schedule
 

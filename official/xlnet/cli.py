@@ -64,7 +64,7 @@ _GROUPS = {
 }
 _REMOVED = {
     "inspect runs": "tensorboard --logdir=DIR shows the curves of runs",
-    "inspect steps": "use official.xlnet.analysis.attention_maps.token_steps in Python",
+    "inspect steps": "use official.xlnet.projects.pictures.attention_maps.token_steps in Python",
 }
 # In the path of a module of others; this package may be installed beside them.
 _LIBRARIES = re.compile(r"-packages/(?!official/xlnet/|data_prep/)")

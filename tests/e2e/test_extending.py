@@ -25,6 +25,7 @@ from official.xlnet.configs.registry import (
     NETWORKS,
     OBJECTIVES,
     OPTIMIZERS,
+    PRETRAINING_PAGES,
     SCHEDULES,
     SERVICES,
     TASKS,
@@ -45,8 +46,8 @@ pytestmark = pytest.mark.slow
 
 PAGE = blocks(ROOT / "docs/extending.md")
 REGISTRIES = (OBJECTIVES, AUXILIARY, NETWORKS, SETTINGS, TASKS, HEADS, SERVICES, TEXT_FORMATS)
-REGISTRIES += (FILE_READERS, FOLDER_READERS, OPTIMIZERS, SCHEDULES)
-MODULES = ("prefix_lm", "convolutions", "losses", "stars", "fortunes", "lion", "test_parts")
+REGISTRIES += (FILE_READERS, FOLDER_READERS, OPTIMIZERS, SCHEDULES, PRETRAINING_PAGES)
+MODULES = ("prefix_lm", "convolutions", "losses", "stars", "fortunes", "lion", "curve", "test_parts")
 TINY = {
     "model": {
         "vocab_size": 300,
@@ -136,6 +137,8 @@ def test_the_commands_of_the_page(directory, vocab_file, capsys):
     assert figures["prepare"]["documents"] == len(documents)
     assert figures["pretrain"]["step"] == 3
     assert np.isfinite(figures["pretrain"]["loss"])
+    curve = (directory / "runs/curve/curve.csv").read_text().splitlines()
+    assert curve[0] == "step,loss" and [line.split(",")[0] for line in curve[1:]] == ["1", "2", "3"]
     # Learned: one guess for all gets a third right.
     assert figures["finetune"]["accuracy"] > 0.6
     assert figures["finetune"]["train_without_stars"] == 1

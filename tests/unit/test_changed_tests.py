@@ -24,7 +24,11 @@ LOCKS = "unit/files/test_locks"
         ("tests/helpers/tiny.py", "unit/api/test_argument_types", LOCKS),
         # Looked up: a value of a setting, a public name, a verb, all names of a registry.
         ("official/xlnet/projects/survey/universal.py", "projects/survey/test_universal", LOCKS),
-        ("official/xlnet/analysis/masks.py", "unit/analysis/test_inspect_attention", LOCKS),
+        (
+            "official/xlnet/projects/pictures/masks.py",
+            "projects/pictures/test_inspect_attention",
+            LOCKS,
+        ),
         ("official/xlnet/jobs/file_embedding.py", "unit/commands/test_embed", LOCKS),
         ("official/xlnet/projects/survey/text_baselines.py", "e2e/test_finetune", LOCKS),
         # Made by the fixture.

@@ -21,8 +21,10 @@ VERBS = {
     "export": Verb("official.xlnet.serving.export", "export"),
     "finetune": Verb("official.xlnet.jobs.finetuning", "finetune"),
     "generate": Verb("official.xlnet.commands.generate", "generate_file"),
-    "inspect attention": Verb("official.xlnet.commands.inspect", "attention"),
-    "inspect records": Verb("official.xlnet.commands.inspect", "records", positional="data"),
+    "inspect attention": Verb("official.xlnet.projects.pictures.inspect_verbs", "attention"),
+    "inspect records": Verb(
+        "official.xlnet.projects.pictures.inspect_verbs", "records", positional="data"
+    ),
     "predict": Verb("official.xlnet.jobs.file_prediction", "predict_file"),
     "prepare": Verb(
         "data_prep.pipelines.prepare", "prepare", terminal="official.xlnet.commands.prepare"

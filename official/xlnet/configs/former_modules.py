@@ -27,6 +27,15 @@ FORMER = {
     "extensions": "projects.survey",
     "tasks.multitask": "projects.multitask",
     "garden": "projects.garden",
+    "analysis.attention_maps": "projects.pictures.attention_maps",
+    "analysis.attention_page": "projects.pictures.attention_page",
+    "analysis.attention_patterns": "projects.pictures.attention_patterns",
+    "analysis.html_page": "projects.pictures.html_page",
+    "analysis.masks": "projects.pictures.masks",
+    "analysis.record_windows": "projects.pictures.record_windows",
+    "analysis.report_page": "projects.pictures.report_page",
+    "analysis.window_page": "projects.pictures.window_page",
+    "commands.inspect": "projects.pictures.inspect_verbs",
 }
 
 

@@ -14,7 +14,6 @@ import tensorflow as tf
 from absl import logging
 
 from data_prep.tasks.task_data import read_task
-from official.xlnet.analysis.report_page import task_page, write_page
 from official.xlnet.checkpoints.any_format import load_config
 from official.xlnet.configs.choices import CLUSTER_TIMEOUT, STRATEGIES
 from official.xlnet.configs.experiment import XLNetConfig
@@ -38,13 +37,15 @@ from official.xlnet.inference.task_prediction import task_of
 from official.xlnet.jobs.held_out import held_out
 from official.xlnet.runtime.distribution import is_chief, prepare_devices
 from official.xlnet.runtime.host import host_state_kept
+from official.xlnet.runtime.metric_text import metric_text
 from official.xlnet.runtime.progress import Progress
 from official.xlnet.tasks.reports import METRICS_FILE
-from official.xlnet.tasks.task import Task, comparable, metric_text
+from official.xlnet.tasks.task import Task, comparable
 from official.xlnet.tokenization.tokenizer import num_pieces
 from official.xlnet.training.continued_head import resumes_head
 from official.xlnet.training.finetuning import Start, run_finetuning, saved_configuration
 from official.xlnet.training.finetuning_loop import metric_of
+from official.xlnet.training.pages import TaskRun, write_pages
 
 Rows = str | Iterable[Any]
 _SHARE = re.compile(r"([0-9]{1,2}(?:\.[0-9]+)?)%")
@@ -171,13 +172,19 @@ def finetune(
         metrics = run_finetuning(settings, *data, output, start)
     if name != "folds" and is_chief(distribution):
         metrics["baselines"] = add_baselines(output, metrics, *data)
-        write_page(output, lambda: _page(output, metrics, dev_examples))
+        write_pages("task", output, lambda: _ended_run(output, metrics, dev_examples))
     return metrics | train_counts | dev_counts
 
 
-def _page(output: str, metrics: Mapping[str, Any], dev: Sequence[Example]) -> str:
+def _ended_run(output: str, metrics: Mapping[str, Any], dev: Sequence[Example]) -> TaskRun:
     task = task_of(output)
-    return task_page(output, task, metric_of(task, dict(metrics)), dev, [output])
+    return TaskRun(
+        directory=output,
+        task=task,
+        metric=metric_of(task, dict(metrics)),
+        examples=dev,
+        models=[output],
+    )
 
 
 def _split(

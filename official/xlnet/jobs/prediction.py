@@ -5,13 +5,14 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Iterable, Sequence
+from functools import partial
 from typing import Annotated, Any
 
 from data_prep.tasks.columns import ID_COLUMNS
 from data_prep.tasks.task_data import read_task, stream_task
-from official.xlnet.analysis.report_page import task_page, write_page
 from official.xlnet.checkpoints.any_format import load_config
 from official.xlnet.configs.choices import PRODUCTS
+from official.xlnet.configs.registry import TASK_PAGES
 from official.xlnet.configs.validation import require
 from official.xlnet.data.examples import Example
 from official.xlnet.data.lost_rows import MAX_LOST, MaxLost, log_counts
@@ -28,10 +29,10 @@ from official.xlnet.runtime.host import host_state_kept
 from official.xlnet.runtime.progress import Progress
 from official.xlnet.tasks.labels import with_label_type
 from official.xlnet.tasks.reports import REPORT_FILES
-from official.xlnet.tasks.task import Task
 from official.xlnet.training import evaluation
 from official.xlnet.training.finetuning import saved_configuration
 from official.xlnet.training.finetuning_loop import metric_of
+from official.xlnet.training.pages import TaskRun, write_pages
 
 
 @public()
@@ -185,26 +186,34 @@ def _evaluate(
     metrics = ensemble.evaluate(examples, output) | counts
     log_counts(data if isinstance(data, str) else "data", metrics)
     if output:
-        write_page(output, lambda: _page(output, ensemble.task, metrics, examples, models))
+        make_run = partial(_ended_run, output, ensemble, metrics, examples, models)
+        write_pages("task", output, make_run)
     if ensemble.task.metric_note:
         line = comparison(ensemble.task, metrics, metrics.get("baselines"))
         Progress(sys.stderr).log_line(line)
     return metrics
 
 
-def _page(
+def _ended_run(
     output: str,
-    task: Task,
+    ensemble: Ensemble,
     metrics: dict[str, Any],
     examples: Sequence[Example],
     models: Sequence[str],
-) -> str:
-    return task_page(output, task, metric_of(task, metrics), examples, models)
+) -> TaskRun:
+    return TaskRun(
+        directory=output,
+        task=ensemble.task,
+        metric=metric_of(ensemble.task, metrics),
+        examples=examples,
+        models=models,
+    )
 
 
 def _check_report(output: str, inputs: Sequence[Any]) -> None:
     """Raises `ConfigError` if a report would replace an input, or results of a run."""
-    for name in ("", *REPORT_FILES):
+    file_names = (*REPORT_FILES, *TASK_PAGES.names())
+    for name in ("", *file_names):
         require_apart("output", os.path.join(output, name), inputs)
-    expected = f"a directory without a run, whose {', '.join(REPORT_FILES)} would be replaced"
+    expected = f"a directory without a run, whose {', '.join(file_names)} would be replaced"
     require(saved_configuration(output) is None, "output", expected, output)

@@ -16,11 +16,13 @@ from official.xlnet.configs.registry import (
     HEADS,
     INPUT_FORMATS,
     NETWORKS,
+    PRETRAINING_PAGES,
     ROW_FILES,
     SERVICES,
     SETTINGS,
     SEVERAL_RUNS,
     TASK_LOSSES,
+    TASK_PAGES,
     TASKS,
     TEXT_FILES,
     TEXT_FORMATS,
@@ -31,6 +33,10 @@ from official.xlnet.modeling.ops.keras_names import CLASSES
 # {project: (registry, module of the project, the names that it registers there)}
 PROJECTS: dict[str, tuple[tuple[Registry, str, tuple[str, ...]], ...]] = {
     "garden": ((CLASSES, "bert_style_encoder", ("BertStyleLayer",)),),
+    "pictures": (
+        (PRETRAINING_PAGES, "pretraining_page", ("report.html",)),
+        (TASK_PAGES, "task_page", ("report.html",)),
+    ),
     "sequences": (
         (TEXT_FORMATS, "fasta", ("fasta",)),
         (TEXT_FILES, "fasta", ("*.fasta", "*.fa", "*.faa", "*.fna", ">*")),

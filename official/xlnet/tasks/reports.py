@@ -1,4 +1,4 @@
-"""Evaluation reports: predictions.jsonl, metrics.json, a plot, and the name of their page."""
+"""Evaluation reports: predictions.jsonl, metrics.json and a plot."""
 
 from __future__ import annotations
 
@@ -17,8 +17,7 @@ from official.xlnet.tasks.task import Prediction, Task
 METRICS_FILE = "metrics.json"
 PREDICTIONS_FILE = "predictions.jsonl"
 PICTURE_FILE = "evaluation.png"
-PAGE_FILE = "report.html"
-REPORT_FILES = (METRICS_FILE, PREDICTIONS_FILE, PICTURE_FILE, PAGE_FILE)
+REPORT_FILES = (METRICS_FILE, PREDICTIONS_FILE, PICTURE_FILE)
 _MOST_DRAWN = 50
 
 

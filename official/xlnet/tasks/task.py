@@ -342,17 +342,6 @@ def metrics_of(
     return metrics | {f"{name}_is_over": classes for name, classes in over.items()}
 
 
-def metric_text(value: float | None, over: str | None = None) -> str:
-    """A metric for a line of a log, and the classes that it is the mean over.
-
-    Example:
-      >>> metric_text(0.5), metric_text(None), metric_text(0.5, "8 of 10 classes")
-      ('0.5000', 'undefined', '0.5000 over 8 of 10 classes')
-    """
-    text = "undefined" if value is None else f"{value:.4f}"
-    return f"{text} over {over}" if over else text
-
-
 def one_hot(index: Sequence[int], size: int) -> np.ndarray:
     """Multi-hot vector, float32 [size].
 

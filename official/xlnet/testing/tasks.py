@@ -27,11 +27,12 @@ from official.xlnet.inference.ensemble import Ensemble
 from official.xlnet.jobs.finetuning import finetune
 from official.xlnet.modeling.models.xlnet_task_model import XLNetTaskModel
 from official.xlnet.runtime.history import read_history
+from official.xlnet.runtime.metric_text import metric_text
 from official.xlnet.serving.client.prediction import padded, row_of
 from official.xlnet.serving.export import export
 from official.xlnet.tasks.batching import TrainingBatches
 from official.xlnet.tasks.reports import PREDICTIONS_FILE
-from official.xlnet.tasks.task import Task, comparable, metric_text
+from official.xlnet.tasks.task import Task, comparable
 from official.xlnet.testing.objectives import check_steps, refuse
 from official.xlnet.tokenization.special_tokens import VOCAB_FILE
 from official.xlnet.training.finetuning_loop import metric_of

@@ -9,7 +9,6 @@ from typing import Annotated
 import numpy as np
 import tensorflow as tf
 
-from official.xlnet.analysis.report_page import pretraining_page, write_page
 from official.xlnet.checkpoints.any_format import load_config, weights_checksum
 from official.xlnet.configs.choices import CLUSTER_TIMEOUT, STRATEGIES
 from official.xlnet.configs.experiment import XLNetConfig, recipe_path
@@ -25,6 +24,7 @@ from official.xlnet.runtime.distribution import prepare_devices
 from official.xlnet.runtime.history import read_history
 from official.xlnet.runtime.host import host_state_kept
 from official.xlnet.tokenization.special_tokens import VOCAB_FILE
+from official.xlnet.training.pages import PretrainingRun, write_pages
 from official.xlnet.training.pretraining_loop import PretrainingLoop
 from official.xlnet.training.run_data import RunData
 
@@ -133,7 +133,12 @@ def pretrain(
             is_tpu = isinstance(distribution, tf.distribute.TPUStrategy)
             is_alone = distribution.num_replicas_in_sync == 1 and not is_tpu
             has_learned = result["loss"] < (loop.unigram_loss or 0.0)
-            model = loop.state.model if is_alone and has_learned else None
-            page = (output, result, records[0], loop.unigram_loss, model)
-            write_page(output, lambda: pretraining_page(*page))
+            run = PretrainingRun(
+                directory=output,
+                result=result,
+                records=records[0],
+                unigram_loss=loop.unigram_loss,
+                model=loop.state.model if is_alone and has_learned else None,
+            )
+            write_pages("pretraining", output, lambda: run)
         return result

@@ -56,6 +56,7 @@ def test_it_learns_a_task_and_every_way_of_prediction_agrees(folder, world, tmp_
 
 
 def test_attention_maps_are_shown(folder, capsys):
+    pytest.importorskip("official.xlnet.projects.pictures")
     page = f"{folder}/maps.html"
     maps = xlnet.attention_maps(str(folder / "model"), "the time was good")
     flags = [f"--model={folder}/model", "--text=the time was good", f"--output={page}"]

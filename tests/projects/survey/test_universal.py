@@ -4,16 +4,12 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from official.xlnet import save_pretrained
-from official.xlnet.analysis.attention_maps import token_steps
-from official.xlnet.checkpoints.any_format import load_tokenizer
 from official.xlnet.inference.decoding.cached import prefill
 from official.xlnet.inference.network.inference_encoder import InferenceEncoder
 from official.xlnet.modeling.models.xlnet_pretrainer import XLNetPretrainer
 from official.xlnet.modeling.ops.keras import keras
 from official.xlnet.projects.survey.universal import AdaptiveDepth, step_encoding
 from tests.helpers.compare import assert_all_close
-from tests.helpers.corpora import vocabulary_dir
 from tests.helpers.tiny import (
     BATCH,
     MEMORY,
@@ -172,20 +168,3 @@ def test_a_step_descends_on_the_ponder_cost_once():
     expected = -0.1 * (with_cost - gradient)
     assert expected > 1e-3  # N falls as probabilities grow.
     np.testing.assert_allclose(change - start, expected, rtol=0.03)
-
-
-def test_shown_steps_are_those_of_the_encoder(tmp_path):
-    text = "The people of the world have been in this long before, and they would say so now."
-    model = XLNetPretrainer(tiny_config(vocab_size=211, depth="adaptive", num_layers=STEPS))
-    randomize(model.trainable_variables, seed=1)
-    vary_halting(model.encoder.depth)
-    save_pretrained(model, str(tmp_path), f"{vocabulary_dir()}/spiece.model")
-    steps = token_steps(str(tmp_path), text, text_pair="Now and then.")
-    tokenizer = load_tokenizer(str(tmp_path))
-    a, b = tokenizer.encode([text, "Now and then."])
-    ids, segments = [*a, 4, *b, 4, 3], [0] * len(a) + [0] + [1] * len(b) + [1, 2]
-    assert steps.pieces == [tokenizer.id_to_piece(i) for i in ids] and steps.most == STEPS
-    inputs = {"token_ids": np.array([ids]), "segment_ids": np.array([segments])}
-    expected = model.encoder(inputs, return_num_steps=True)["num_steps"][0].numpy()
-    np.testing.assert_array_equal(steps.num_steps, expected)
-    assert len(set(expected.tolist())) > 1

@@ -29,9 +29,9 @@ from official.xlnet.data.examples import Example
 from official.xlnet.errors import DataError
 from official.xlnet.files.atomic import write_bytes
 from official.xlnet.projects.trials.runs import Run, several_runs, value_of
+from official.xlnet.runtime.metric_text import metric_text
 from official.xlnet.runtime.pictures import new_figure, png
 from official.xlnet.runtime.progress import Progress
-from official.xlnet.tasks.task import metric_text
 from official.xlnet.training.finetuning import Start
 
 _KEPT = 3  # One candidate in so many goes on, with so many times the length.

@@ -42,12 +42,12 @@ def attention(
     Example:
       $ xlnet inspect attention --model=runs/model --text='The cat sat.' --output=maps.html
     """
-    from official.xlnet.analysis.attention_maps import attention_maps
-    from official.xlnet.analysis.attention_page import as_html
-    from official.xlnet.analysis.attention_patterns import find_patterns
     from official.xlnet.checkpoints.any_format import load_config
     from official.xlnet.data.result_files import check_ending
     from official.xlnet.files.atomic import write_bytes
+    from official.xlnet.projects.pictures.attention_maps import attention_maps
+    from official.xlnet.projects.pictures.attention_page import as_html
+    from official.xlnet.projects.pictures.attention_patterns import find_patterns
     from official.xlnet.runtime.pictures import png
 
     ending = check_ending(output, (".html", ".png"))
@@ -108,12 +108,12 @@ def records(
     Example:
       $ xlnet inspect records runs/data --index=3 --output=window.html
     """
-    from official.xlnet.analysis.record_windows import as_text, read_window
-    from official.xlnet.analysis.window_page import as_html
     from official.xlnet.checkpoints.any_format import load_config
     from official.xlnet.configs.experiment import recipe_path
     from official.xlnet.data.result_files import check_ending
     from official.xlnet.files.atomic import write_bytes
+    from official.xlnet.projects.pictures.record_windows import as_text, read_window
+    from official.xlnet.projects.pictures.window_page import as_html
 
     path = output or f"{split}-{lane}-{index}.html"
     check_ending(path, (".html",))

@@ -16,7 +16,6 @@ import tensorflow as tf
 from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
-from official.xlnet.analysis.attention_patterns import find_patterns
 from official.xlnet.checkpoints.any_format import load_tokenizer
 from official.xlnet.checkpoints.model_directory import load_encoder
 from official.xlnet.errors import ConfigError, DataError, require_config
@@ -26,6 +25,7 @@ from official.xlnet.files.schema import Range
 from official.xlnet.modeling.networks.encoder import Encoder
 from official.xlnet.modeling.networks.xlnet_encoder import XLNetEncoder
 from official.xlnet.modeling.objectives.permutation_sampling import causal_order
+from official.xlnet.projects.pictures.attention_patterns import find_patterns
 from official.xlnet.runtime.pictures import DisplayMixin, bars_of_pieces, new_figure
 from official.xlnet.tokenization.graph.packing import pack_columns
 from official.xlnet.tokenization.tokenizer import Tokenizer

@@ -17,8 +17,8 @@ import string
 import matplotlib.image
 import numpy as np
 
-from official.xlnet.analysis.html_page import html_page
-from official.xlnet.analysis.record_windows import Window
+from official.xlnet.projects.pictures.html_page import html_page
+from official.xlnet.projects.pictures.record_windows import Window
 from official.xlnet.tokenization.tokenizer import WORD_START
 
 _CLOSE_UP = 14  # Number of tokens in the close-up.

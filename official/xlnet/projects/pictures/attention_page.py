@@ -10,9 +10,13 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from official.xlnet.analysis.attention_maps import AttentionMaps
-from official.xlnet.analysis.attention_patterns import PRESENT, StrongestHead, find_patterns
-from official.xlnet.analysis.html_page import html_page
+from official.xlnet.projects.pictures.attention_maps import AttentionMaps
+from official.xlnet.projects.pictures.attention_patterns import (
+    PRESENT,
+    StrongestHead,
+    find_patterns,
+)
+from official.xlnet.projects.pictures.html_page import html_page
 from official.xlnet.tokenization.tokenizer import WORD_START
 
 

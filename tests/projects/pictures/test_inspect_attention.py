@@ -3,6 +3,7 @@
 import base64
 import html
 import json
+import pickle
 import re
 
 import matplotlib.image
@@ -10,16 +11,20 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from official.xlnet.analysis.attention_maps import TokenSteps, attention_maps
-from official.xlnet.analysis.attention_page import as_html
-from official.xlnet.analysis.attention_patterns import PATTERNS, PRESENT, find_patterns
-from official.xlnet.analysis.masks import make_masks
 from official.xlnet.checkpoints.any_format import load_tokenizer
 from official.xlnet.checkpoints.model_directory import create_model_dir, load_encoder
 from official.xlnet.inference.scoring import Score
 from official.xlnet.modeling.layers.two_stream_mask import TwoStreamAttentionMask
 from official.xlnet.modeling.models.xlnet_pretrainer import XLNetPretrainer
 from official.xlnet.modeling.ops.visibility import can_attend
+from official.xlnet.projects.pictures.attention_maps import (
+    AttentionMaps,
+    TokenSteps,
+    attention_maps,
+)
+from official.xlnet.projects.pictures.attention_page import as_html
+from official.xlnet.projects.pictures.attention_patterns import PATTERNS, PRESENT, find_patterns
+from official.xlnet.projects.pictures.masks import make_masks
 from tests.helpers.compare import assert_refused
 from tests.helpers.corpora import vocabulary_dir
 from tests.helpers.documents import rendered
@@ -199,3 +204,12 @@ def test_command_writes_pages_and_pictures_or_says_what_is_wrong(model_dir, tmp_
     ):
         command("inspect attention", status=2, **flags, **wrong)
         assert message in capsys.readouterr().err
+
+
+def test_maps_and_masks_are_equal_if_their_arrays_are():
+    masks = make_masks([0, 2, 1])
+    assert masks == make_masks([0, 2, 1]) and masks != make_masks([0, 1, 2])
+    assert masks != make_masks([0, 1]) and masks not in (None, 3)
+    maps = [AttentionMaps([piece], np.full([1, 1, 1, 1], x)) for piece in "ab" for x in (0.0, 1.0)]
+    again = pickle.loads(pickle.dumps(maps))
+    assert [[x == y for y in again] for x in maps] == np.eye(4, dtype=bool).tolist()

@@ -13,7 +13,6 @@ import numpy as np
 import tensorflow as tf
 from matplotlib.figure import Figure
 
-from official.xlnet.analysis.masks import Masks, make_masks
 from official.xlnet.configs.experiment import XLNetConfig
 from official.xlnet.configs.validation import require_one_of
 from official.xlnet.data.pretraining_dataset import (
@@ -28,6 +27,7 @@ from official.xlnet.modeling.objectives.permutation_sampling import (
     Targets,
     sample_targets_and_order,
 )
+from official.xlnet.projects.pictures.masks import Masks, make_masks
 from official.xlnet.runtime.pictures import DisplayMixin
 from official.xlnet.tokenization.phrases import word_starts
 from official.xlnet.tokenization.special_tokens import EOD_ID, NUM_SPECIAL

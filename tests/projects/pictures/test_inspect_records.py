@@ -5,10 +5,13 @@ import re
 import numpy as np
 import pytest
 
-from official.xlnet.analysis.record_windows import as_text, read_window
-from official.xlnet.analysis.window_page import as_html
+from benchmarks.data.random_records import write_data_set
 from official.xlnet.configs.experiment import XLNetConfig
+from official.xlnet.projects.pictures.record_windows import as_text, read_window
+from official.xlnet.projects.pictures.window_page import as_html
 from tests.helpers.world import command
+from tests.helpers.wrong.faulty_records import FAULTS, LANES, REUSE, WINDOWS, T, write_faulty_lane
+from tests.helpers.wrong.promises import attempt
 
 
 def test_targets_are_drawn_as_the_configuration_of_the_data_set_says(world):
@@ -60,3 +63,10 @@ def test_command_writes_a_self_contained_page(world, tmp_path, capsys):
     ):
         command("inspect", *wrong, status=2)
         assert message in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("name", FAULTS)
+def test_windows_of_a_faulty_writer_are_a_page_or_a_sentence(tmp_path, name):
+    path = str(tmp_path)
+    write_faulty_lane(path, write_data_set(path, T, REUSE, LANES, WINDOWS), name)
+    attempt(lambda: as_html(read_window(path, lane=2, index=2)))

@@ -1,0 +1,1 @@
+"""Pages and pictures of models, data sets and runs: `xlnet inspect` and `report.html`."""
