@@ -47,7 +47,16 @@ pytestmark = pytest.mark.slow
 PAGE = blocks(ROOT / "docs/extending.md")
 REGISTRIES = (OBJECTIVES, AUXILIARY, NETWORKS, SETTINGS, TASKS, HEADS, SERVICES, TEXT_FORMATS)
 REGISTRIES += (FILE_READERS, FOLDER_READERS, OPTIMIZERS, SCHEDULES, PRETRAINING_PAGES)
-MODULES = ("prefix_lm", "convolutions", "losses", "stars", "fortunes", "lion", "curve", "test_parts")
+MODULES = (
+    "prefix_lm",
+    "convolutions",
+    "losses",
+    "stars",
+    "fortunes",
+    "lion",
+    "curve",
+    "test_parts",
+)
 TINY = {
     "model": {
         "vocab_size": 300,
