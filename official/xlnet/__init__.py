@@ -72,6 +72,7 @@ if TYPE_CHECKING:
     from official.xlnet.projects.pictures.attention_maps import attention_maps
     from official.xlnet.projects.pictures.masks import make_masks
     from official.xlnet.runtime.history import read_history
+    from official.xlnet.runtime.pages import register_page
     from official.xlnet.serving.export import export
     from official.xlnet.serving.services.base import register_service
     from official.xlnet.tasks.preprocessor import Preprocessor
@@ -79,7 +80,6 @@ if TYPE_CHECKING:
     from official.xlnet.tokenization.graph.tokenizer import GraphTokenizer
     from official.xlnet.tokenization.tokenizer import Tokenizer
     from official.xlnet.training.optimization import create_optimizer, register_optimizer
-    from official.xlnet.training.pages import register_page
     from official.xlnet.training.pretraining import pretrain
     from official.xlnet.training.schedules import register_schedule
 

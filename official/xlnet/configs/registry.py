@@ -90,7 +90,7 @@ BASELINES = Registry[Any]("baseline")
 # Functions (config, train, dev, output, number, start) that fine-tune several times; see
 # `training.finetuning.run_finetuning`. They keep `RunsFile` in NAME.json of their output.
 SEVERAL_RUNS = Registry[Any]("several runs")
-# Functions that make pages about a run that has ended, by file name; see `training.pages`.
+# Functions that make pages about a run that has ended, by file name; see `runtime.pages`.
 PRETRAINING_PAGES = Registry[Any]("page of pre-training")
 TASK_PAGES = Registry[Any]("page of fine-tuning or of an evaluation")
 # Classes of sections with the keys of an extension, by "section.key" and by "section.key=name".

@@ -38,6 +38,7 @@ from official.xlnet.jobs.held_out import held_out
 from official.xlnet.runtime.distribution import is_chief, prepare_devices
 from official.xlnet.runtime.host import host_state_kept
 from official.xlnet.runtime.metric_text import metric_text
+from official.xlnet.runtime.pages import TaskRun, write_pages
 from official.xlnet.runtime.progress import Progress
 from official.xlnet.tasks.reports import METRICS_FILE
 from official.xlnet.tasks.task import Task, comparable
@@ -45,7 +46,6 @@ from official.xlnet.tokenization.tokenizer import num_pieces
 from official.xlnet.training.continued_head import resumes_head
 from official.xlnet.training.finetuning import Start, run_finetuning, saved_configuration
 from official.xlnet.training.finetuning_loop import metric_of
-from official.xlnet.training.pages import TaskRun, write_pages
 
 Rows = str | Iterable[Any]
 _SHARE = re.compile(r"([0-9]{1,2}(?:\.[0-9]+)?)%")

@@ -26,13 +26,13 @@ from official.xlnet.jobs.finetuning import comparison
 from official.xlnet.jobs.following import follow_run
 from official.xlnet.modeling.kernels.product_type import matmul_precision
 from official.xlnet.runtime.host import host_state_kept
+from official.xlnet.runtime.pages import TaskRun, write_pages
 from official.xlnet.runtime.progress import Progress
 from official.xlnet.tasks.labels import with_label_type
 from official.xlnet.tasks.reports import REPORT_FILES
 from official.xlnet.training import evaluation
 from official.xlnet.training.finetuning import saved_configuration
 from official.xlnet.training.finetuning_loop import metric_of
-from official.xlnet.training.pages import TaskRun, write_pages
 
 
 @public()

@@ -23,8 +23,8 @@ from official.xlnet.runtime.agreement import lost_workers
 from official.xlnet.runtime.distribution import prepare_devices
 from official.xlnet.runtime.history import read_history
 from official.xlnet.runtime.host import host_state_kept
+from official.xlnet.runtime.pages import PretrainingRun, write_pages
 from official.xlnet.tokenization.special_tokens import VOCAB_FILE
-from official.xlnet.training.pages import PretrainingRun, write_pages
 from official.xlnet.training.pretraining_loop import PretrainingLoop
 from official.xlnet.training.run_data import RunData
 

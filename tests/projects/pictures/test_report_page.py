@@ -21,11 +21,11 @@ from official.xlnet.projects.pictures.html_page import Line, chart, html_page, s
 from official.xlnet.projects.pictures.pretraining_page import pretraining_page
 from official.xlnet.projects.pictures.task_page import task_page
 from official.xlnet.runtime.metrics_log import RunLog, read_scalars
+from official.xlnet.runtime.pages import PretrainingRun, TaskRun
 from official.xlnet.tasks.multiple_choice import ChoiceExample
 from official.xlnet.tasks.question_answering import QuestionExample
 from official.xlnet.tasks.reports import write_report
 from official.xlnet.tasks.token_classification import TaggedExample
-from official.xlnet.training.pages import PretrainingRun, TaskRun
 from tests.helpers.documents import overflowing, rendered
 from tests.helpers.served_models import random_task
 

@@ -14,8 +14,8 @@ from official.xlnet.projects.pictures.report_page import (
     value_text,
 )
 from official.xlnet.runtime.metrics_log import read_scalars
+from official.xlnet.runtime.pages import PretrainingRun, register_page
 from official.xlnet.runtime.perplexity import perplexity
-from official.xlnet.training.pages import PretrainingRun, register_page
 
 
 @register_page("pretraining", "report.html")

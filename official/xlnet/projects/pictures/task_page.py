@@ -25,9 +25,9 @@ from official.xlnet.projects.pictures.report_page import (
     value_text,
 )
 from official.xlnet.runtime.metric_text import metric_text
+from official.xlnet.runtime.pages import TaskRun, register_page
 from official.xlnet.tasks.data_report import DATA_FILE, report_lines, text_of
 from official.xlnet.tasks.reports import METRICS_FILE, PICTURE_FILE, PREDICTIONS_FILE
-from official.xlnet.training.pages import TaskRun, register_page
 
 _MOST_ERRORS = 10  # In a table.
 _MOST_CHARS = 400  # Of a text in a table.

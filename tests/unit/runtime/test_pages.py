@@ -8,7 +8,7 @@ import pytest
 from official import xlnet
 from official.xlnet.configs.registry import PRETRAINING_PAGES, TASK_PAGES, Registry
 from official.xlnet.errors import ConfigError
-from official.xlnet.training import pages
+from official.xlnet.runtime import pages
 
 
 @pytest.fixture

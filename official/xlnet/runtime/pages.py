@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 import os
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from absl import logging
 
@@ -13,12 +13,6 @@ from official.xlnet.configs.registry import PRETRAINING_PAGES, TASK_PAGES, Regis
 from official.xlnet.configs.validation import require_one_of
 from official.xlnet.files.atomic import write_bytes
 from official.xlnet.files.staging import with_urls
-
-if TYPE_CHECKING:
-    from official.xlnet.data.examples import Example
-    from official.xlnet.data.pretraining_dataset import Records
-    from official.xlnet.modeling.models.xlnet_pretrainer import XLNetPretrainer
-    from official.xlnet.tasks.task import Task
 
 _PAGES: dict[str, Registry[Callable[[Any], str]]] = {
     "pretraining": PRETRAINING_PAGES,
@@ -33,16 +27,17 @@ class PretrainingRun:
     Attributes:
       directory: the model directory.
       result: the dictionary that `pretrain` returns.
-      records: the data set.
+      records: the data set, `Records`.
       unigram_loss: loss of a unigram baseline, in nats per target; None if it is unknown.
-      model: the model, if it is better than unigrams and on a single device; otherwise None.
+      model: the model, an `XLNetPretrainer`, if it is better than unigrams and on a single device;
+        otherwise None.
     """
 
     directory: str
     result: Mapping[str, Any]
-    records: Records
+    records: Any
     unigram_loss: float | None
-    model: XLNetPretrainer | None
+    model: Any
 
 
 @dataclasses.dataclass(frozen=True)
@@ -51,16 +46,16 @@ class TaskRun:
 
     Attributes:
       directory: directory of the report, see `write_report`; of fine-tuning, the model directory.
-      task: the task of the models.
+      task: the task of the models, a `Task`.
       metric: name of the main metric.
       examples: the evaluated examples, with labels.
       models: paths of the models.
     """
 
     directory: str
-    task: Task
+    task: Any
     metric: str
-    examples: Sequence[Example]
+    examples: Sequence[Any]
     models: Sequence[str]
 
 
@@ -68,7 +63,7 @@ def register_page(run: str, file_name: str) -> Callable[[Any], Any]:
     r"""Decorator that registers a function that makes a page about a run.
 
     When a run has ended, the function gets a `PretrainingRun` or a `TaskRun`
-    (`official.xlnet.training.pages`) and returns the text of the page, which is written to the
+    (`official.xlnet.runtime.pages`) and returns the text of the page, which is written to the
     directory of the run. If it raises an error, a warning is logged, and the run is complete
     without the page.
 
