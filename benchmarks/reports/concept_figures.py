@@ -1,4 +1,4 @@
-"""Pictures of docs/concepts.md and looking_inside.md, from windows and attention maps on file (docs/concepts.json).
+"""Pictures of docs/concepts.md and looking_inside.md, from windows and maps in docs/concepts.json.
 
     python -m benchmarks.reports.concept_figures --data=runs/ablation/both \
       --model=runs/ablation/models/xlnet_k6-0 --attention_model=runs/tiny/model
