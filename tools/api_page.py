@@ -110,9 +110,9 @@ SECTIONS = {
     ),
     "Scoring and generation": (
         "official.xlnet.inference.scoring.Score",
-        "official.xlnet.inference.words.Word",
-        "official.xlnet.inference.pairs.pair_metrics",
-        "official.xlnet.inference.cloze.Candidate",
+        "official.xlnet.projects.any_order.words.Word",
+        "official.xlnet.projects.any_order.pairs.pair_metrics",
+        "official.xlnet.projects.any_order.candidates.Candidate",
     ),
     "Serving": ("official.xlnet.serving.client.endpoint.Endpoint",),
     "Model Garden": (

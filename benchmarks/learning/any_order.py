@@ -43,9 +43,12 @@ from benchmarks.learning.common import (
     publish,
 )
 from official import xlnet
-from official.xlnet.analysis.context_length import losses_by_context, relative_context_lengths
-from official.xlnet.inference.orders import Consistency, consistency
 from official.xlnet.inference.scoring_windows import window_length
+from official.xlnet.projects.any_order.consistency import Consistency, consistency
+from official.xlnet.projects.any_order.context_length import (
+    losses_by_context,
+    relative_context_lengths,
+)
 
 # Of "permutation, K = 6"; other rows take as many as cost the same, or have as many targets.
 _STEPS = 1600

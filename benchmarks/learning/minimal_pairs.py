@@ -21,12 +21,20 @@ from benchmarks.harness.tables import fill_table, markdown_table, measured_with
 from benchmarks.reports import result_figures
 from data_prep.tasks.text_rows import read_text_rows
 from official import xlnet
-from official.xlnet.configs.choices import SCORING_ORDERS
 from official.xlnet.files.json_files import write_json
-from official.xlnet.inference.pairs import pair_metrics
-from official.xlnet.inference.words import words_of
+from official.xlnet.projects.any_order.pairs import pair_metrics
+from official.xlnet.projects.any_order.words import words_of
 
 _NUM_ORDERS = 8
+_ORDERS = (
+    "left_to_right",
+    "right_to_left",
+    "inside_out",
+    "confidence",
+    "entropy",
+    "random",
+    "pseudo",
+)
 
 
 def main() -> None:
@@ -44,7 +52,7 @@ def main() -> None:
     model = xlnet.load_pretrainer(flags.model, batch_size=1, dtype="float32")
     scorer = xlnet.Scorer(model, xlnet.load_tokenizer(flags.model))
     metrics = {}
-    for order in SCORING_ORDERS:
+    for order in _ORDERS:
         good, bad = ([row[side] for row in rows] for side in ("good", "bad"))
         scores = scorer.score([*good, *bad], order, _NUM_ORDERS)
         totals = [result.total for result in scores]
@@ -61,13 +69,13 @@ def main() -> None:
     if flags.document:
         groups = {f"all {len(rows)} pairs": metrics} | {
             f"`{name}`": {order: metrics[order]["groups"][name] for order in metrics}
-            for name in metrics[SCORING_ORDERS[0]]["groups"]
+            for name in metrics[_ORDERS[0]]["groups"]
         }
         cells = [
-            (name, *(_accuracy(of_orders[order]) for order in SCORING_ORDERS))
+            (name, *(_accuracy(of_orders[order]) for order in _ORDERS))
             for name, of_orders in groups.items()
         ]
-        head = ("accuracy (95% interval)", *(f"`{order}`" for order in SCORING_ORDERS))
+        head = ("accuracy (95% interval)", *(f"`{order}`" for order in _ORDERS))
         table = markdown_table([head, *cells])
         fill_table(flags.document, flags.table, table, measured_with())
     print(json.dumps({order: found["accuracy"] for order, found in metrics.items()}))

@@ -42,10 +42,10 @@ if TYPE_CHECKING:
     from official.xlnet.data.pretraining_dataset import pretraining_dataset
     from official.xlnet.data.reading import register_reader
     from official.xlnet.inference.cloze import blank_candidates
+    from official.xlnet.inference.consistency import consistency
     from official.xlnet.inference.decoding.sampling import Sampling
     from official.xlnet.inference.embedding import TextEmbedder, embed
     from official.xlnet.inference.generation import fill_blanks, generate
-    from official.xlnet.inference.orders import consistency
     from official.xlnet.inference.scoring import Scorer, score
     from official.xlnet.inference.words import words_of
     from official.xlnet.jobs.finetuning import finetune

@@ -119,7 +119,7 @@ def test_a_killed_job_on_texts_is_gone_on_with(job, world, tmp_path, monkeypatch
     whole = command(verb, *more, *JOBS[job][0], **flags)
     expected = output.read_bytes()
     where = {"score": (Scorer, "score"), "embed": (TextEmbedder, "__call__")}.get(
-        verb, (generation, "outputs_of")
+        verb, (generation.TextWriter, "outputs")
     )
     answer = getattr(*where)
 

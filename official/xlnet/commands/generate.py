@@ -72,15 +72,15 @@ def generate_file(
     """
     from official.xlnet.inference.cloze import ranker
     from official.xlnet.inference.decoding.sampling import Sampling
-    from official.xlnet.inference.decoding.stepwise import steps_of
-    from official.xlnet.inference.generation import BATCH_SIZE, outputs_of
-    from official.xlnet.inference.language_model import GENERATED, SCORED, loaded
+    from official.xlnet.inference.generation import BATCH_SIZE, TextWriter, decoder_of
+    from official.xlnet.inference.language_model import loaded
 
     require_json_lines(output)
     chunks, total = text_chunks(text, input, BATCH_SIZE)
     wanted, sampling = choices or candidates, Sampling(temperature, top_k, top_p, seed)
-    in_steps = steps_of(steps, select, remask)
-    language_model = loaded(model, kinds=SCORED if steps or wanted else GENERATED)
+    decoder = decoder_of(steps, select, remask)
+    language_model = loaded(model, takes_masked=decoder.takes_masked or bool(wanted))
+    writer = TextWriter(*language_model, sampling, decoder, num_tokens, max_blank_length)
     counts = language_model[1].counts
     rank = ranker(*language_model, wanted, max_blank_length) if wanted else None
 
@@ -89,15 +89,7 @@ def generate_file(
         if rank:
             blanks = [[[x._asdict() for x in blank] for blank in rank(text)] for text in texts]
             return [{"candidates": found} for found in blanks]
-        outputs = outputs_of(
-            *language_model,
-            texts,
-            num_tokens=num_tokens,
-            sampling=sampling,
-            max_blank_length=max_blank_length,
-            steps=in_steps,
-            first=counts["continued"] + counts["filled"],
-        )
+        outputs = writer.outputs(texts, first=counts["continued"] + counts["filled"])
         filled = sum(map(has_blank, texts))
         counts.update(continued=len(texts) - filled, filled=filled)
         counts.update(empty=sum(not text.strip() for text in texts))

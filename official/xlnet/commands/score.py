@@ -102,8 +102,8 @@ def score_file(
       $ xlnet score --model=runs/model --text='The cat sat.'
     """
     given_options = types.SimpleNamespace(**locals())
-    from official.xlnet.inference.language_model import SCORED, loaded
-    from official.xlnet.inference.orders import IN_ONE_WINDOW
+    from official.xlnet.inference.language_model import loaded
+    from official.xlnet.inference.orders import OF_WINDOWS
     from official.xlnet.inference.scoring import Scorer
 
     _check_options(given_options)
@@ -116,12 +116,12 @@ def score_file(
         needed = ("context", "text") if norms else ("text",)
         check = _check_columns if words else _check_context
         chunks, total = text_chunks(text, input, _CHUNK, needed, check, format)
-    in_one = "consistency" if consistency else f"order={order}" * (order in IN_ONE_WINDOW)
+    in_one = "consistency" if consistency else f"order={order}" * (order not in OF_WINDOWS)
     if weights or norms or (in_one and total):
         chunks = [*chunks]  # What is wrong in any of them is refused before one is scored.
     norm_columns = _norm_columns(itertools.chain(*chunks), norms, group) if norms else ()
     weight_of = _weights(weights, chunks if weights else ())
-    scored_model, tokenizer = loaded(model, kinds=SCORED)
+    scored_model, tokenizer = loaded(model, takes_masked=True)
     scorer = Scorer(scored_model, tokenizer)
     for rows in chunks if in_one and total else ():
         alone = [row["text"] for row in rows]
@@ -269,7 +269,7 @@ class _Sums:
 
     def metrics(self) -> dict[str, Any]:
         """The metrics of all texts."""
-        from official.xlnet.inference.orders import Consistency
+        from official.xlnet.inference.consistency import Consistency
         from official.xlnet.inference.scoring import standard_error
 
         means = (np.atleast_1d(self.consistency) / max(1, self.texts)).tolist()
@@ -294,7 +294,7 @@ def _answer(
     rows: list[Row],
 ) -> list[Any]:
     """The scores of texts, as JSON: pieces, log-likelihoods, offsets, totals, consistency."""
-    from official.xlnet.inference.orders import consistency
+    from official.xlnet.inference.consistency import consistency
 
     texts, targets = zip(*_placed(rows, context, given), strict=True)
     measured: list[Any] = [()] * len(rows)
@@ -367,7 +367,7 @@ def _placed(
 
 def _text(scored: _Scored) -> dict[str, Any]:
     """The row of a text."""
-    from official.xlnet.inference.orders import Consistency
+    from official.xlnet.inference.consistency import Consistency
 
     row, result, _, measured = scored
     return {

@@ -4,7 +4,6 @@ The modules that implement them load TensorFlow; `xlnet VERB --help` must not.
 """
 
 CHECKPOINT_FORMS = ("xlnet", "hf", "tf1")
-PREDICTS_ALL = ("causal", "absorbing_diffusion")  # Do not read `data.num_predict`.
 STRATEGIES = ("one_device", "mirrored", "multi_worker", "tpu")
 CLUSTER_TIMEOUT = 1800.0  # Seconds to wait for the other workers of a cluster.
 SCORING_ORDERS = (

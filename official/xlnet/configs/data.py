@@ -6,7 +6,6 @@ import dataclasses
 from typing import Annotated, Any
 
 from official.xlnet.configs.base import Section
-from official.xlnet.configs.choices import PREDICTS_ALL
 from official.xlnet.configs.validation import (
     COUNT,
     COUNT_OR_NONE,
@@ -86,7 +85,7 @@ class DataConfig(Section):
     def check_with(self, config: Any) -> None:
         """Raises `ConfigError` if there are more targets than tokens, where targets are drawn."""
         require(
-            self.num_predict <= self.seq_len - 3 or config.objective.kind in PREDICTS_ALL,
+            self.num_predict <= self.seq_len - 3 or config.objective.predicts_all,
             "data.num_predict",
             f"from 1 to seq_len - 3 = {self.seq_len - 3} (SEP and CLS are never targets)",
             self.num_predict,

@@ -36,8 +36,8 @@ class ObjectiveConfig(Section):
     """Pre-training objective; see `official.xlnet.modeling.objectives`.
 
     Attributes:
-      kind: `permutation` (XLNet), `denoising` (BERT), `causal` (GPT, Transformer-XL) or
-        `absorbing_diffusion`.
+      kind: `permutation` (XLNet), `denoising` (BERT), `causal` (GPT, Transformer-XL), or the name
+        of an extension.
       target_draws: number of distinct target samples per window, reused cyclically over epochs:
         1 is static masking, BERT uses 10; 0 samples new targets in every epoch.
       mask_share: for `denoising`, probability that a target is replaced by `<mask>`.
@@ -56,8 +56,8 @@ class ObjectiveConfig(Section):
     section = "objective"
     chooser = "kind"
     unread_with = {
-        "mask_share": ("kind", ("permutation", "causal", "absorbing_diffusion")),
-        "random_share": ("kind", ("permutation", "causal", "absorbing_diffusion")),
+        "mask_share": ("kind", ("permutation", "causal")),
+        "random_share": ("kind", ("permutation", "causal")),
     }
 
     kind: str = "permutation"
@@ -69,6 +69,16 @@ class ObjectiveConfig(Section):
     auxiliary: tuple[str, ...] = ()
     auxiliary_steps: tuple[str, ...] = ()
     auxiliary_weights: tuple[str, ...] = ()
+
+    @property
+    def predicts_masked(self) -> bool:
+        """Whether a token is predicted where it is masked, from the content stream."""
+        return self.kind == "denoising"
+
+    @property
+    def predicts_all(self) -> bool:
+        """Whether any number of tokens are targets, whatever `data.num_predict` is."""
+        return self.kind == "causal"
 
     def stages(self) -> list[Stage]:
         """Returns the auxiliary objectives, in the order of their stages.

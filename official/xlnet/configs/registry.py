@@ -19,7 +19,6 @@ OBJECTIVES = Registry[Any](
     permutation="modeling.objectives.permutation_lm",
     denoising="modeling.objectives.denoising",
     causal="modeling.objectives.causal_lm",
-    absorbing_diffusion="modeling.objectives.absorbing_diffusion",
 )
 OPTIMIZERS = Registry[Any](
     "training.optimizer",
@@ -87,6 +86,21 @@ ROW_FILES = Registry[Any](
 )
 # Functions (task, train, dev) to metrics of simpler models by name; None for other tasks.
 BASELINES = Registry[Any]("baseline")
+# Functions (`inference.orders.OrderRequest`) to the sort keys of the tokens of texts.
+ORDERS = Registry[Any](
+    "order",
+    left_to_right="inference.orders",
+    random="inference.orders",
+    pseudo="inference.orders",
+)
+# Functions (log-likelihoods of a text under random orders) to an estimate, a named tuple, or None
+# for too few orders.
+ORDER_ESTIMATES = Registry[Any]("estimate from random orders")
+# Ways to decode the targets of texts other than one by one: a dataclass of options with a method
+# `predict`; see `inference.generation`.
+DECODERS = Registry[Any]("decoder")
+# Functions (model, batches, output directory or None) to the loss of held-out targets in parts.
+BREAKDOWNS = Registry[Any]("by")
 # Functions (config, train, dev, output, number, start) that fine-tune several times; see
 # `training.finetuning.run_finetuning`. They keep `RunsFile` in NAME.json of their output.
 SEVERAL_RUNS = Registry[Any]("several runs")

@@ -8,6 +8,8 @@ from typing import Any
 from official.xlnet.checkpoints.any_format import load_config, load_tokenizer
 from official.xlnet.checkpoints.pretrained_directory import load_pretrainer
 from official.xlnet.configs.experiment import XLNetConfig
+from official.xlnet.configs.objective import ObjectiveConfig
+from official.xlnet.configs.registry import OBJECTIVES
 from official.xlnet.configs.validation import require, require_one_of, require_type
 from official.xlnet.errors import ConfigError, require_config
 from official.xlnet.modeling.models.xlnet_pretrainer import XLNetPretrainer
@@ -15,10 +17,7 @@ from official.xlnet.runtime.progress import waiting
 from official.xlnet.tokenization.tokenizer import Tokenizer, checked_texts
 
 _BUCKET = 128
-# Values of `objective.kind` whose models generate, and those whose models score.
-GENERATED = ("permutation", "causal")
-MASKED = ("denoising", "absorbing_diffusion")  # Which predict a token where it is masked.
-SCORED = (*GENERATED, *MASKED)
+_GENERATED = ("permutation", "causal")  # Values of `objective.kind` whose models generate.
 
 
 class PickledByPath:
@@ -36,14 +35,14 @@ class PickledByPath:
 def loaded(
     model: str | XLNetPretrainer,
     tokenizer: Tokenizer | None = None,
-    kinds: tuple[str, ...] = GENERATED,
+    takes_masked: bool = False,
 ) -> tuple[XLNetPretrainer, Tokenizer]:
     """Returns a model and its tokenizer.
 
     Args:
       model: the model; or its directory, from which it is loaded with room for one row of memory.
       tokenizer: the tokenizer of a loaded model.
-      kinds: see `require_language_model`.
+      takes_masked: see `require_language_model`.
 
     Raises:
       ConfigError: there is no usable configuration, the model cannot score or generate text, or a
@@ -52,14 +51,14 @@ def loaded(
     """
     if isinstance(model, str):
         config = load_config(model)
-        require_language_model(config, kinds)
+        require_language_model(config, takes_masked)
         with waiting("reading the model"):
             pretrainer = load_pretrainer(model, config, batch_size=1, dtype="float32")
         return pretrainer, load_tokenizer(model)
     if tokenizer is None:
         raise ConfigError("tokenizer: expected the loaded model's tokenizer, got None")
     require_type("model", model, XLNetPretrainer)
-    require_language_model(model.config, kinds)
+    require_language_model(model.config, takes_masked)
     return model, tokenizer
 
 
@@ -74,21 +73,26 @@ def for_each(texts: str | Sequence[str], function: Callable[[list[str]], list[An
     return function(checked_texts(texts))
 
 
-def require_language_model(config: XLNetConfig, kinds: tuple[str, ...] = GENERATED) -> None:
+def require_language_model(config: XLNetConfig, takes_masked: bool = False) -> None:
     """Raises `ConfigError` unless a model was trained to predict tokens as it is asked to.
 
     A `permutation` model predicts a token from the query stream, a `causal` one from the content
-    stream at the previous token, one of `MASKED` from the content stream where it is masked.
+    stream at the previous token, a model of `<mask>` from the content stream where it is masked.
 
     Args:
       config: the configuration that the model was pre-trained with.
-      kinds: the objectives that will do, `GENERATED` or `SCORED`.
+      takes_masked: whether a model of `<mask>` will do, as for scoring.
     """
-    network = config.model.network
-    can = network == "xlnet" or kinds == SCORED
+    network, objective = config.model.network, config.objective
+    can = network == "xlnet" or takes_masked
     require(can, "model.network", "xlnet to generate text or to export a head of language", network)
-    key = f"objective.kind of a model that {'scores' if kinds == SCORED else 'generates'} text"
-    require_one_of(key, config.objective.kind, kinds)
+    if objective.kind in _GENERATED or (takes_masked and objective.predicts_masked):
+        return
+    kinds, verb = list(_GENERATED), "generates"
+    if takes_masked:
+        verb = "scores"
+        kinds += [kind for kind in OBJECTIVES.names() if ObjectiveConfig(kind=kind).predicts_masked]
+    require_one_of(f"objective.kind of a model that {verb} text", objective.kind, kinds)
 
 
 def window_length(config: XLNetConfig) -> int:

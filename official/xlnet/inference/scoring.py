@@ -26,7 +26,6 @@ has no memory here.
 from __future__ import annotations
 
 import dataclasses
-import functools
 import math
 import os
 from collections.abc import Iterable, Sequence
@@ -36,6 +35,7 @@ import numpy as np
 import tensorflow as tf
 from absl import logging
 
+from official.xlnet.configs.registry import ORDER_ESTIMATES, ORDERS
 from official.xlnet.configs.validation import (
     AT_LEAST_1,
     NOT_NEGATIVE,
@@ -47,8 +47,6 @@ from official.xlnet.errors import require_data
 from official.xlnet.files.arguments import AnyPath
 from official.xlnet.files.public import public
 from official.xlnet.inference.language_model import (
-    MASKED,
-    SCORED,
     PickledByPath,
     for_each,
     loaded,
@@ -59,17 +57,15 @@ from official.xlnet.inference.language_model import (
 from official.xlnet.inference.network.inference_encoder import finite, last_positions
 from official.xlnet.inference.network.language_model_network import LanguageModelNetwork
 from official.xlnet.inference.orders import (
-    CERTAINTY,
-    IN_ONE_WINDOW,
+    OF_WINDOWS,
     PERMUTATION,
-    Mixture,
     Order,
+    OrderRequest,
     least_context,
-    mixture,
     sort_keys,
 )
 from official.xlnet.inference.scoring_windows import Row, masked_batches, windows_of
-from official.xlnet.inference.text_parts import GIVEN, HIDDEN, TARGET, Span, TextParts, text_parts
+from official.xlnet.inference.text_parts import HIDDEN, TARGET, Span, TextParts, text_parts
 from official.xlnet.modeling.models.xlnet_pretrainer import XLNetPretrainer
 from official.xlnet.runtime.pictures import DisplayMixin, bars_of_pieces
 from official.xlnet.tokenization.special_tokens import MASK_ID
@@ -117,9 +113,9 @@ class Score(DisplayMixin):
         """Standard error of `total` over random orders; None for fewer than two."""
         return standard_error(self.order_totals)
 
-    def mixture(self) -> Mixture | None:
+    def mixture(self) -> Any:
         """Estimate of the mixture over all orders; None for fewer than two random orders."""
-        return mixture(self.order_totals)
+        return ORDER_ESTIMATES["mixture"](self.order_totals)
 
 
 def standard_error(totals: np.ndarray) -> float | None:
@@ -185,7 +181,7 @@ def score(
     """
 
     def scores(texts: list[str]) -> list[Score]:
-        return Scorer(*loaded(model, tokenizer, SCORED))(texts, order, num_orders, seed)
+        return Scorer(*loaded(model, tokenizer, takes_masked=True))(texts, order, num_orders, seed)
 
     return for_each(texts, scores)
 
@@ -202,6 +198,7 @@ class Scorer(PickledByPath):
 
     Attributes:
       num_windows: number of windows that have been scored, to show progress.
+      config: the configuration that the model was pre-trained with.
       tokenizer: the tokenizer.
 
     Raises:
@@ -220,14 +217,14 @@ class Scorer(PickledByPath):
     ):
         if isinstance(model, str | os.PathLike):
             self._made_from = (os.fspath(model),)
-            model, tokenizer = loaded(os.fspath(model), kinds=SCORED)
+            model, tokenizer = loaded(os.fspath(model), takes_masked=True)
         require_type("model", model, XLNetPretrainer)
-        require_language_model(model.config, SCORED)
+        require_language_model(model.config, takes_masked=True)
         require(tokenizer is not None, "tokenizer", "the loaded model's tokenizer", None)
-        self._config = model.config
+        self.config = model.config
         self.tokenizer: Any = tokenizer
         self.num_windows = 0
-        self._masks = model.config.objective.kind in MASKED
+        self._masks = model.config.objective.predicts_masked
         self._has_warned = False
         with_memory = not self._masks and model.config.model.network == "xlnet"
         self._network = LanguageModelNetwork(
@@ -235,7 +232,7 @@ class Scorer(PickledByPath):
         )
 
     def __repr__(self) -> str:
-        return f"Scorer({self._config.objective.kind}, {self.tokenizer.vocab_size:,} pieces)"
+        return f"Scorer({self.config.objective.kind}, {self.tokenizer.vocab_size:,} pieces)"
 
     def __call__(
         self,
@@ -282,17 +279,19 @@ class Scorer(PickledByPath):
         """
         require_number("num_orders", num_orders, AT_LEAST_1)
         require_number("seed", seed, NOT_NEGATIVE)
-        name = order if isinstance(order, str) else PERMUTATION
+        name = PERMUTATION
+        if isinstance(order, str):
+            ORDERS.check(order)
+            name = order
         if name != "left_to_right" and not self._masks:
-            require_both_sides(self._config, f"score with order={name}")
+            require_both_sides(self.config, f"score with order={name}")
         spans = [_one_each("given", given, texts), _one_each("targets", targets, texts)]
         parts = [text_parts(self.tokenizer, *each) for each in zip(texts, *spans, strict=True)]
         for each in parts:
             self._require_windows_of(each)
-            if name in IN_ONE_WINDOW:
+            if name not in OF_WINDOWS:
                 self._require_one_window(each.text, len(each.ids), f"order={name}")
-        most_certain = functools.partial(self._most_certain, whole_given)
-        keys = sort_keys(order, parts, num_orders, seed, most_certain)
+        keys = sort_keys(order, OrderRequest(parts, num_orders, seed, whole_given, self))
         pairs = zip(parts, keys, strict=True)
         rows = [(text, of_order) for text, orders in pairs for of_order in orders]
         if self._masks:
@@ -327,14 +326,14 @@ class Scorer(PickledByPath):
                 self._require_one_window(text, len(self.tokenizer.encode(text)), purpose)
 
     def _require_one_window(self, text: str, num_tokens: int, purpose: str) -> None:
-        expected, longest = f"a text of one window for {purpose}", window_length(self._config)
+        expected, longest = f"a text of one window for {purpose}", window_length(self.config)
         got = f"{num_tokens} tokens, more than {longest}"
         require_data(num_tokens <= longest, f"{text:.60}", expected, got)
 
     def _require_windows_of(self, parts: TextParts) -> None:
         """Raises `DataError` unless the windows can give what is given before the targets."""
         is_causal = self._network.is_causal
-        several = len(list(windows_of(self._config, len(parts.ids)))) > 1
+        several = len(list(windows_of(self.config, len(parts.ids)))) > 1
         why = "for a causal model" if is_causal else "in a text of several windows"
         expected = f"all of the text before the targets given, and nothing after them, {why}"
         # What is given, then the targets, then what is hidden.
@@ -344,10 +343,10 @@ class Scorer(PickledByPath):
 
     def _warn_of_short_contexts(self, rows: list[Row]) -> None:
         """Says once how many tokens are scored from fewer tokens than any target in training."""
-        least = least_context(self._config)
+        least = least_context(self.config)
         num_seen = [np.zeros(0, int)]
         for parts, keys in rows:
-            first = next(iter(windows_of(self._config, len(parts.ids))))
+            first = next(iter(windows_of(self.config, len(parts.ids))))
             num_seen += [first.ranks(parts, keys)[parts.role[: first.end] == TARGET]]
         total = sum(int((parts.role == TARGET).sum()) for parts, _ in rows)
         short = int((np.concatenate(num_seen) < least).sum())
@@ -357,40 +356,8 @@ class Scorer(PickledByPath):
                 "%d of %d tokens are predicted from fewer than %d others, as no target was in "
                 "training (data.num_predict=%d of %d tokens): give a context, or see "
                 "docs/any_order.md",
-                *(short, total, least, self._config.data.num_predict, self._config.data.seq_len),
+                *(short, total, least, self.config.data.num_predict, self.config.data.seq_len),
             )
-
-    def _most_certain(
-        self, whole_given: bool, parts: Sequence[TextParts], by: str
-    ) -> list[np.ndarray]:
-        """Sort keys of texts in the order in which the model is most certain of the next token."""
-        result: list[np.ndarray] = [np.zeros(0)] * len(parts)
-        waiting = sorted(range(len(parts)), key=lambda text: -len(parts[text].ids))
-        while waiting:
-            [window] = windows_of(self._config, len(parts[waiting[0]].ids))
-            size = window.batch_size(len(waiting))
-            batch, waiting = waiting[:size], waiting[size:]
-            padded = [parts[text] for text in batch + (size - len(batch)) * batch[-1:]]
-            role_BT = np.full([size, window.length], HIDDEN)
-            for row, of_row in enumerate(padded):
-                role_BT[row, : len(of_row.role)] = of_row.role
-            # Given tokens, then the targets one by one, then all others.
-            given_BT = 0 if whole_given else np.cumsum(role_BT == GIVEN, axis=1) - 1
-            rank_BT = np.where(role_BT == GIVEN, given_BT, 1 << 20)
-            inputs = window.inputs([of_row.ids for of_row in padded])
-            rows_B, is_open_BT = np.arange(size), role_BT == TARGET
-            while is_open_BT.any():
-                order_BT = tf.constant(rank_BT, tf.int32)
-                certainty_BT = finite(self._certainty(by, **inputs, order=order_BT).numpy())
-                certainty_BT = certainty_BT.round(4)  # Of equal ones, the first from the left.
-                next_B = np.where(is_open_BT, certainty_BT, -np.inf).argmax(axis=1)
-                done_B = ~is_open_BT.any(axis=1)
-                known_B = (rank_BT < 1 << 20).sum(axis=1)
-                rank_BT[rows_B, next_B] = np.where(done_B, rank_BT[rows_B, next_B], known_B)
-                is_open_BT[rows_B, next_B] = False
-            for row, text in enumerate(batch):
-                result[text] = rank_BT[row, : len(parts[text].ids)]
-        return result
 
     def _rows_in_order(self, rows: list[Row], whole_given: bool) -> list[np.ndarray]:
         """Scores rows of tokens, each in its order."""
@@ -398,7 +365,7 @@ class Scorer(PickledByPath):
         results = [np.zeros(len(parts.ids)) for parts, _ in rows]
         longest_first = sorted(range(len(rows)), key=lambda row: -len(results[row]))
         while longest_first:
-            windows = list(windows_of(self._config, len(results[longest_first[0]])))
+            windows = list(windows_of(self.config, len(results[longest_first[0]])))
             batch_size = windows[0].batch_size(len(longest_first))
             batch, longest_first = longest_first[:batch_size], longest_first[batch_size:]
             # Copies of the last row give the batch its static size.
@@ -422,7 +389,7 @@ class Scorer(PickledByPath):
     def _each_token(self, parts: TextParts) -> np.ndarray:
         """Pseudo log-likelihoods of one text: every target in a row of its own."""
         result, memory = np.zeros(len(parts.ids)), None
-        for window in windows_of(self._config, len(parts.ids)):
+        for window in windows_of(self.config, len(parts.ids)):
             self.num_windows += 1
             role = parts.role[window.start : window.end]
             is_hidden_T = np.pad(role == HIDDEN, [0, window.length - len(role)])
@@ -445,7 +412,7 @@ class Scorer(PickledByPath):
     def _masked(self, rows: list[Row], is_pseudo: bool) -> list[np.ndarray]:
         """Scores rows of tokens: each target where it is masked with what follows it."""
         results = [np.zeros(len(parts.ids)) for parts, _ in rows]
-        for window, batch in masked_batches(self._config, rows, is_pseudo):
+        for window, batch in masked_batches(self.config, rows, is_pseudo):
             # Copies of the last row give the batch its static size.
             self.num_windows += len(batch)
             padded = batch + (window.batch_size(len(batch)) - len(batch)) * batch[-1:]
@@ -471,14 +438,25 @@ class Scorer(PickledByPath):
         return self._network.log_likelihoods(vectors_BPD, labels_BP), memory
 
     @tf.function(autograph=False)
-    def _certainty(self, by, token_ids, is_padding, order):
-        """Certainty of p(· | x_j with order[j] < order[t]) at every token t, float32 [B, T]."""
+    def summary_of_predictions(self, summarize, token_ids, is_padding, order):
+        """Computes a number for each p(· | x_j with order[j] < order[t]), of every token t.
+
+        Args:
+          summarize: function from log-likelihoods, float32 [B, T, V], to the numbers; the graph
+            is kept for it.
+          token_ids: int32 [B, T].
+          is_padding: bool [B, T].
+          order: int32 [B, T], the factorization order; tokens of the largest one are unknown.
+
+        Returns:
+          float32 [B, T].
+        """
         if self._masks:
             token_ids = tf.where(order == tf.reduce_max(order), MASK_ID, token_ids)
             vectors_BTD, _ = self._network.encoder(token_ids, is_padding)
         else:
             vectors_BTD, _ = self._network.encoder.in_order(token_ids, is_padding, order)
-        return CERTAINTY[by](tf.nn.log_softmax(self._network.logits(vectors_BTD)))
+        return summarize(tf.nn.log_softmax(self._network.logits(vectors_BTD)))
 
     @tf.function(autograph=False)
     def _given_all_others(self, inputs, position_B, is_hidden_T):

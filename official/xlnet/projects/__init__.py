@@ -12,6 +12,8 @@ from official.xlnet.configs.registry import (
     ANSWER_MODULES,
     AUXILIARY,
     BASELINES,
+    BREAKDOWNS,
+    DECODERS,
     DEPTHS,
     HEADS,
     INPUT_FORMATS,
@@ -19,6 +21,9 @@ from official.xlnet.configs.registry import (
     PRETRAINING_PAGES,
     ROW_FILES,
     SERVICES,
+    OBJECTIVES,
+    ORDER_ESTIMATES,
+    ORDERS,
     SETTINGS,
     SEVERAL_RUNS,
     TASK_LOSSES,
@@ -32,6 +37,14 @@ from official.xlnet.modeling.ops.keras_names import CLASSES
 
 # {project: (registry, module of the project, the names that it registers there)}
 PROJECTS: dict[str, tuple[tuple[Registry, str, tuple[str, ...]], ...]] = {
+    "any_order": (
+        (ORDERS, "orders", ("right_to_left", "inside_out", "confidence", "entropy")),
+        (ORDER_ESTIMATES, "mixtures", ("mixture",)),
+        (OBJECTIVES, "absorbing_diffusion", ("absorbing_diffusion",)),
+        (SETTINGS, "settings", ("objective.kind=absorbing_diffusion",)),
+        (DECODERS, "stepwise", ("steps",)),
+        (BREAKDOWNS, "context_losses", ("context",)),
+    ),
     "garden": ((CLASSES, "bert_style_encoder", ("BertStyleLayer",)),),
     "pictures": (
         (PRETRAINING_PAGES, "pretraining_page", ("report.html",)),

@@ -12,6 +12,7 @@ import tensorflow as tf
 from official.xlnet.checkpoints.any_format import foreign_source, load_config
 from official.xlnet.checkpoints.pretrained_directory import load_pretrainer
 from official.xlnet.configs.experiment import XLNetConfig
+from official.xlnet.configs.registry import BREAKDOWNS
 from official.xlnet.configs.sections import ObjectiveSections
 from official.xlnet.data.pretraining_dataset import Records, reading_errors
 from official.xlnet.data.schema import Manifest
@@ -21,7 +22,6 @@ from official.xlnet.runtime.perplexity import LARGEST_EXPONENT, perplexity
 from official.xlnet.tokenization.special_tokens import VOCAB_FILE
 from official.xlnet.tokenization.tokenizer import WORD_START, Tokenizer
 from official.xlnet.tokenization.unspaced_scripts import begins_unspaced_word
-from official.xlnet.training.context_losses import context_losses, write_context_losses
 from official.xlnet.training.run_health import unigram_distribution
 
 _MOST_WINDOWS = 200_000  # Enough to estimate unigram frequencies of any corpus.
@@ -46,8 +46,8 @@ def evaluate(
       split: `heldout` or `train`.
       mem_len: memory length M in tokens, which may be longer than in training. None: the
         `model.mem_len` of training.
-      by: `context` for the loss by context, see `context_losses`.
-      output: directory of a file and a picture of the loss by context; default: none.
+      by: property of the targets to also break the loss down by, a name in `BREAKDOWNS`.
+      output: directory of a file and a picture of this breakdown; default: none.
 
     Returns:
       A dictionary with
@@ -57,7 +57,7 @@ def evaluate(
           training split (`unigram_distribution`).
         perplexity: exp(loss).
         targets: number of targets.
-        by_context: with `by`, the loss by context.
+        by_NAME: the loss by the property `by`.
       and for a causal model, which predicts every token once, also
         words, characters: number of words (separated by spaces; in scripts without them, pieces
           that begin with a letter) and of characters in the targets, spaces between words included.
@@ -100,9 +100,7 @@ def evaluate(
         "targets": round(targets),
     }
     if by:
-        metrics["by_context"] = context_losses(model, data)
-        if output:
-            write_context_losses(output, metrics["by_context"])
+        metrics[f"by_{by}"] = BREAKDOWNS[by](model, data, output)
     if config.objective.kind == "causal":
         metrics |= text_metrics(loss * targets, int(words), int(characters))
     return metrics

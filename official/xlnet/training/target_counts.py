@@ -9,7 +9,6 @@ import numpy as np
 import tensorflow as tf
 from absl import logging
 
-from official.xlnet.configs.choices import PREDICTS_ALL
 from official.xlnet.configs.experiment import XLNetConfig
 from official.xlnet.configs.sections import ObjectiveSections
 from official.xlnet.data.pretraining_dataset import Records
@@ -81,7 +80,7 @@ def warn_of_few_targets(count: TargetCount, sections: ObjectiveSections) -> None
       count: the number of targets of some windows.
       sections: sections of the experiment.
     """
-    if sections.objective.kind in PREDICTS_ALL or count.mean >= _ENOUGH * count.wanted:
+    if sections.objective.predicts_all or count.mean >= _ENOUGH * count.wanted:
         return
     if 1 <= int(count.mean) < count.wanted:
         advice = f"data.num_predict={int(count.mean)}, which costs less"

@@ -11,9 +11,10 @@ import pytest
 import tensorflow as tf
 
 from official.xlnet.errors import ConfigError, DataError, StoppedError
-from official.xlnet.inference import generation
+from official.xlnet.inference.decoding import target_rows
 from official.xlnet.inference.decoding.sampling import Sampling, choose
-from official.xlnet.inference.generation import fill_blanks, generate
+from official.xlnet.inference.decoding.target_rows import OneByOne
+from official.xlnet.inference.generation import TextWriter, fill_blanks, generate
 from official.xlnet.inference.scoring import score
 from official.xlnet.tokenization.blanks import parse_blanks
 from official.xlnet.tokenization.special_tokens import EOD_ID
@@ -136,8 +137,8 @@ def test_restrictions_too_small_for_float32_leave_the_most_probable_token(temper
 
 def fill(model, tokenizer, text, lengths):
     """Ids in every blank, filled greedily, and their log-likelihoods, for rows of lengths."""
-    how = lengths, GREEDY, None, 0
-    return generation._fill(model, tokenizer, parse_blanks(tokenizer, text), *how)
+    writer = TextWriter(model, tokenizer, GREEDY, OneByOne())
+    return writer._fillings(parse_blanks(tokenizer, text), lengths, place=0)
 
 
 @pytest.mark.parametrize(
@@ -166,7 +167,7 @@ def test_blanks_are_filled_as_by_the_whole_encoder_given_everything_around_them(
         wanted = np.take_along_axis(log_p.numpy(), filled[:, None], axis=1)[:, 0]
         np.testing.assert_allclose(np.concatenate(scores), wanted, atol=1e-5)
         groups = [1, *[3] * (one - 1), 1, *[3] * (two - 1)]
-        allowed = generation.allowed_pieces(tokenizer, tokenizer.vocab_size)[groups]
+        allowed = target_rows.allowed_pieces(tokenizer, tokenizer.vocab_size)[groups]
         np.testing.assert_array_equal(filled, np.where(allowed, log_p, -np.inf).argmax(axis=1))
 
 

@@ -1,14 +1,13 @@
-"""Orders of scoring: sums over all strings, brute force over all orders, steps by the layers."""
+"""Orders of scoring: sums over all strings, permutations and functions, orders of extensions."""
 
 import itertools
 
 import numpy as np
 import pytest
-import tensorflow as tf
-from scipy.special import log_softmax
 
+from official.xlnet.configs.registry import ORDERS
 from official.xlnet.errors import ConfigError, DataError
-from official.xlnet.inference.orders import consistency, least_context, mixture
+from official.xlnet.inference.orders import least_context, register_order
 from official.xlnet.inference.scoring import Scorer
 from tests.helpers.small_language_model import NumberTokenizer, random_model
 
@@ -16,27 +15,16 @@ PERMUTATIONS = [list(order) for order in itertools.permutations(range(3))]
 STRINGS = [" ".join(map(str, ids)) for ids in itertools.product(range(10), repeat=3)]
 IDS = [11, 30, 17, 9, 25, 28, 13]
 TEXT = " ".join(map(str, IDS))
-
-
 KINDS = ["permutation", "denoising"]
 
 
 @pytest.fixture(scope="module")
-def models():
-    return {kind: random_model(kind=kind) for kind in KINDS}
-
-
-@pytest.fixture(scope="module")
-def scorers(models):
-    return {kind: Scorer(model, NumberTokenizer(31)) for kind, model in models.items()}
+def scorers():
+    return {kind: Scorer(random_model(kind=kind), NumberTokenizer(31)) for kind in KINDS}
 
 
 @pytest.mark.parametrize(
-    ("kind", "orders"),
-    [
-        ("permutation", [*PERMUTATIONS, "right_to_left", "inside_out", "confidence", "entropy"]),
-        ("denoising", [[1, 2, 0], "entropy"]),
-    ],
+    ("kind", "orders"), [("permutation", PERMUTATIONS), ("denoising", [[1, 2, 0], [0, 1, 2]])]
 )
 def test_probabilities_of_all_strings_sum_to_1_in_every_order(kind, orders):
     scorer = Scorer(random_model(kind=kind, vocab_size=10), NumberTokenizer(10))
@@ -44,94 +32,33 @@ def test_probabilities_of_all_strings_sum_to_1_in_every_order(kind, orders):
     np.testing.assert_allclose(np.exp(totals).sum(axis=1), 1, atol=1e-6)
     assert np.std(totals, axis=0).max() > 0.01  # Orders matter.
     if kind == "permutation":
-        for of_string in totals[:6, :20].T:
-            brute_force = np.log(np.mean(np.exp(of_string)))
-            assert mixture(of_string).log_likelihood == pytest.approx(brute_force, abs=1e-6)
         one_each = [score.total for score in scorer(STRINGS[:6], PERMUTATIONS)]
         np.testing.assert_allclose(one_each, totals[range(6), range(6)], atol=1e-5)
 
 
-def test_errors_of_a_mixture_are_those_of_many_draws():
-    """In a text whose orders have the probabilities 0.02 to 0.1."""
-    totals = np.log(np.linspace(0.02, 0.1, 9))
-    random, count = np.random.default_rng(0), 40
-    drawn = [mixture(random.choice(totals, count)) for _ in range(4000)]
-    estimates = np.array([each.log_likelihood for each in drawn])
-    truth = np.log(np.mean(np.exp(totals)))
-    assert np.mean([each.bias for each in drawn]) == pytest.approx(
-        np.mean(estimates) - truth, rel=0.3
-    )
-    errors = [each.standard_error for each in drawn]
-    assert np.mean(errors) == pytest.approx(np.std(estimates), rel=0.05)
-
-
 @pytest.mark.parametrize("kind", KINDS)
-def test_names_permutations_and_functions_give_one_order(scorers, kind):
+def test_permutations_functions_and_registered_names_give_one_order(scorers, kind, monkeypatch):
     scorer, calls = scorers[kind], []
 
     def backwards(ids):
         calls.append(len(ids))
         return [range(len(of_text))[::-1] for of_text in ids]
 
-    texts = [TEXT, "12 13 14", ""]
-    named = scorer(texts, "right_to_left")
-    for found, expected in zip(scorer(texts, backwards), named, strict=True):
-        np.testing.assert_allclose(found.log_likelihoods, expected.log_likelihoods, atol=1e-5)
-    assert calls == [3]
-    [inside] = scorer([TEXT], "inside_out")
-    [explicit] = scorer([TEXT], [3, 2, 4, 1, 5, 0, 6])
-    np.testing.assert_allclose(inside.log_likelihoods, explicit.log_likelihoods, atol=1e-5)
-    assert abs(inside.total - named[0].total) > 0.01
-
-
-@pytest.mark.parametrize("by", ["confidence", "entropy"])
-def test_the_next_token_is_the_one_that_the_model_is_most_certain_of(models, scorers, by):
-    """By a pass of the layers for each token; a given token comes first, a hidden one never."""
-    ids = [30, 11, 17, 12, 25, 28, 13]
-    text = " ".join(map(str, ids))
-    for given, hidden, whole in (([], [], True), ([2, 4], [1, 6], False), ([2, 4], [1, 6], True)):
-        rank_T = np.full(7, 99)
-        rank_T[given] = 0 if whole else range(len(given))
-        targets = [n for n in range(7) if n not in [*given, *hidden]]
-        left, total = {*targets}, 0.0
-        while left:
-            inputs = {"token_ids": ids, "order": rank_T, "target_positions": range(7)}
-            inputs = {name: tf.constant([list(x)], tf.int32) for name, x in inputs.items()}
-            logits_TV = models["permutation"](inputs)["logits"].numpy()[0]
-            log_p_TV = log_softmax(logits_TV.astype(float), axis=1)
-            entropy_T = -(np.exp(log_p_TV) * log_p_TV).sum(1)
-            certainty_T = log_p_TV.max(1) if by == "confidence" else -entropy_T
-            place = max(
-                sorted(left), key=lambda n, certainty_T=certainty_T: certainty_T[n].round(4)
-            )
-            total += log_p_TV[place, ids[place]]
-            rank_T[place] = 7 - len(left)
-            left.remove(place)
-        spans = [
-            [[(3 * n, 3 * n + 2) for n in part], [(3 * (part == given), 2 + 3 * (part == given))]]
-            for part in (given, targets)
-        ]
-        if not given:
-            spans = [None, None]
-        parts = {"given": spans[0], "targets": spans[1], "whole_given": whole}
-        found = scorers["permutation"]([text, "12 13"], by, **parts)[0]
-        assert found.total == pytest.approx(total, abs=1e-4)
-
-
-def test_consistency_is_0_without_knowledge_and_as_by_hand_with(scorers):
-    empty = random_model(std=0.0)
-    for variable in empty.trainable_variables:
-        variable.assign(0 * variable)
-    for found in consistency(Scorer(empty, NumberTokenizer(31)), [TEXT, "12 13"], 3):
-        np.testing.assert_allclose(found, 0, atol=1e-5)
-    scorer = scorers["permutation"]
-    [found, single] = consistency(scorer, [TEXT, "12"], 5, seed=3)
-    order_totals = scorer([TEXT], "random", 5, 3)[0].order_totals
-    assert found.deviation == pytest.approx(np.std(order_totals, ddof=1)) and found.deviation > 0.1
-    left_first = scorer([TEXT])[0].total
-    right_first = scorer([TEXT], [3, 4, 5, 6, 0, 1, 2])[0].total
-    assert found.halves_gap == pytest.approx(abs(left_first - right_first), abs=1e-4)
-    assert found.halves_gap > 0.1 and single.halves_gap == 0
+    monkeypatch.setattr(ORDERS, "modules", {**ORDERS.modules})
+    register_order("last_first")(lambda request: [[-np.arange(len(x.ids))] for x in request.parts])
+    try:
+        texts = [TEXT, "12 13 14", ""]
+        named = scorer(texts, "last_first")
+        for found, expected in zip(scorer(texts, backwards), named, strict=True):
+            np.testing.assert_allclose(found.log_likelihoods, expected.log_likelihoods, atol=1e-5)
+        assert calls == [3]
+        [explicit] = scorer([TEXT], [6, 5, 4, 3, 2, 1, 0])
+        np.testing.assert_allclose(explicit.log_likelihoods, named[0].log_likelihoods, atol=1e-5)
+        assert abs(scorer([TEXT])[0].total - named[0].total) > 0.01
+        with pytest.raises(DataError, match="one window for order=last_first"):
+            scorer([" ".join(["12"] * 30)], "last_first")
+    finally:
+        del ORDERS["last_first"]
 
 
 def test_what_is_no_order_is_refused(scorers):
@@ -140,13 +67,7 @@ def test_what_is_no_order_is_refused(scorers):
         with pytest.raises(ConfigError, match="order"):
             scorer([TEXT], order)
     with pytest.raises(DataError, match="one window"):
-        scorer([" ".join(["12"] * 30)], "confidence")
-    with pytest.raises(ConfigError, match="num_orders"):
-        consistency(scorer, [TEXT], 1)
-    num_windows = scorer.num_windows
-    with pytest.raises(DataError, match="one window for consistency, got 30 tokens"):
-        consistency(scorer, [TEXT, " ".join(["12"] * 30)], 2)
-    assert scorer.num_windows == num_windows  # The error comes before the work.
+        scorer([" ".join(["12"] * 30)], list(range(30)))
     causal = Scorer(random_model(kind="causal"), NumberTokenizer(31))
     with pytest.raises(ConfigError, match="permutation"):
         causal([TEXT], [0, 1, 2, 3, 4, 5, 6])

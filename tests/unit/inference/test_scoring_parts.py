@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from official.xlnet.analysis.context_length import losses_by_context
 from official.xlnet.errors import ConfigError, DataError
 from official.xlnet.inference.scoring import Scorer
 from official.xlnet.tokenization.special_tokens import MASK_ID
@@ -182,21 +181,3 @@ def test_wrong_spans_are_named(settings, given, targets, message):
     with pytest.raises((ConfigError, DataError), match=message):
         text = as_text(IDS * (3 if settings.get("seq_len") else 1))
         scorer(**settings).score([text], given=given, targets=targets)
-
-
-@pytest.mark.parametrize("kind", ["causal", "permutation"])
-def test_losses_by_context_are_those_of_shorter_texts(kind):
-    """The last word, given so many before it: what the text has more than those."""
-    texts, model = [[11, 30, 17, 9], [25, 28, 13, 10, 12]], scorer(kind)
-    found = losses_by_context(model, [as_text(ids) for ids in texts], [1, 3])
-    for length, losses in zip([1, 3], found, strict=True):
-        for ids, loss in zip(texts, losses, strict=True):
-            last = ids[-length - 1 :]
-            if kind == "causal":
-                whole, before = model([as_text(last), as_text(last[:-1])])
-                wanted = whole.total - before.total
-            else:
-                wanted = model([as_text(last)], order="pseudo")[0].log_likelihoods[-1]
-            assert loss == pytest.approx(-wanted, abs=1e-4)
-    with pytest.raises(DataError, match="text 0: expected more than 4 words"):
-        losses_by_context(model, [as_text(ids) for ids in texts], [4])

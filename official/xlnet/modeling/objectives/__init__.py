@@ -1,4 +1,4 @@
-"""Pre-training objectives: permutation, denoising, absorbing diffusion and causal modeling.
+"""Pre-training objectives: permutation, denoising and causal language modeling.
 
 An objective is a function from a batch of windows to an `ObjectiveBatch`: model inputs with a
 factorization order, targets and labels. Encoder, training step and data set are the same for all
@@ -8,7 +8,6 @@ of them. `objective.kind` selects one:
 |---|---|---|---|
 | `permutation` | sampled (XLNet) | original | query stream at targets |
 | `denoising` | all equal (BERT) | corrupted at targets | content stream at targets |
-| `absorbing_diffusion` | all equal | `<mask>` at targets, any number | content stream at targets |
 | `causal` | 0, 1, 2, … (GPT; with memory, Transformer-XL) | original | content stream |
 
 `register_objective` adds others. `auxiliary` has objectives that are learned besides, in stages.

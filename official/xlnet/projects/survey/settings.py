@@ -139,7 +139,7 @@ class ErnieObjectiveConfig(ObjectiveConfig):
             reuse_len, mem_len = config.data.reuse_len, config.model.mem_len
             require(reuse_len > 0, "data.reuse_len", "above 0 with token_document", reuse_len)
             expected = "above 0 with denoising and token_document, so that the reuse part is read "
-            sees_all = self.kind in ("denoising", "absorbing_diffusion") and mem_len == 0
+            sees_all = config.objective.predicts_masked and mem_len == 0
             require(not sees_all, "model.mem_len", f"{expected}alone", mem_len)
 
 

@@ -14,15 +14,13 @@ from official.xlnet.errors import require_data
 from official.xlnet.files.arguments import AnyPath
 from official.xlnet.files.public import public
 from official.xlnet.files.schema import Range
-from official.xlnet.inference.generation import (
+from official.xlnet.inference.decoding.target_rows import (
     SPACE_OR_WORD,
     allowed_pieces,
     blank_row,
     check_length,
 )
 from official.xlnet.inference.language_model import (
-    MASKED,
-    SCORED,
     loaded,
     require_both_sides,
 )
@@ -88,7 +86,7 @@ def blank_candidates(
     if isinstance(texts, str):
         return blank_candidates(model, [texts], candidates, tokenizer, max_length)[0]
     texts = checked_texts(texts)
-    rank = ranker(*loaded(model, tokenizer, SCORED), candidates, max_length)
+    rank = ranker(*loaded(model, tokenizer, takes_masked=True), candidates, max_length)
     return [rank(text) for text in texts]
 
 
@@ -208,7 +206,7 @@ def _log_p(
     """Log-likelihoods of all pieces at one place of some rows, float32 [R, V]."""
     place_R1 = tf.fill([len(ids_RT), 1], place)
     inputs = {"token_ids": tf.constant(ids_RT, tf.int32)}
-    if model.config.objective.kind in MASKED:
+    if model.config.objective.predicts_masked:
         inputs["content_positions"] = place_R1
     else:
         order_RT = tf.tile(order_T[None], [len(ids_RT), 1])

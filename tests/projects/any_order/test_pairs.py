@@ -5,13 +5,13 @@ import pytest
 from scipy import stats
 
 from official.xlnet.errors import DataError
-from official.xlnet.inference.pairs import (
+from official.xlnet.inference.scoring import Score
+from official.xlnet.projects.any_order.pairs import (
     norm_correlations,
     pair_metrics,
     prediction_margin,
     suite_margins,
 )
-from official.xlnet.inference.scoring import Score
 
 
 def test_intervals_are_those_of_the_bootstrap_and_groups_are_apart():

@@ -11,8 +11,8 @@ from official.xlnet.checkpoints.saving import save_pretrained
 from official.xlnet.configs.experiment import XLNetConfig
 from official.xlnet.errors import ConfigError
 from official.xlnet.modeling.models.xlnet_pretrainer import XLNetPretrainer
+from official.xlnet.projects.any_order.context_losses import _contexts
 from official.xlnet.tokenization.special_tokens import MASK_ID
-from official.xlnet.training.context_losses import _contexts
 from tests.helpers.tiny import random_windows, tiny_config
 
 

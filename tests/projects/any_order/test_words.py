@@ -7,7 +7,7 @@ import pytest
 
 from official.xlnet.errors import ConfigError
 from official.xlnet.inference.scoring import Score, Scorer
-from official.xlnet.inference.words import words_of
+from official.xlnet.projects.any_order.words import words_of
 from official.xlnet.tokenization.tokenizer import Tokenizer
 from tests.helpers.small_language_model import random_model
 

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import tensorflow as tf
 
+from official.xlnet.configs.registry import BREAKDOWNS
 from official.xlnet.files.atomic import write_bytes
 from official.xlnet.files.json_files import write_json
 from official.xlnet.modeling.layers.two_stream_mask import TwoStreamAttentionMask
@@ -24,6 +25,17 @@ _LABELS = {
     "rank": "targets that a target sees",
 }
 _VISIBILITY = ("order", "perm_mask", "is_padding", "target_positions")
+
+
+@BREAKDOWNS.register("context")
+def evaluate_by_context(
+    model: XLNetPretrainer, batches: Iterable[dict[str, tf.Tensor]], output: str | None
+) -> dict[str, list[dict[str, float]]]:
+    """Returns the loss by context, see `context_losses`, and writes it to a directory, if any."""
+    losses = context_losses(model, batches)
+    if output:
+        write_context_losses(output, losses)
+    return losses
 
 
 def context_losses(

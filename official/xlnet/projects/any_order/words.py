@@ -2,21 +2,20 @@
 
 from __future__ import annotations
 
-import bisect
 import dataclasses
 import fractions
 import itertools
 import math
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import Annotated, Any
 
 from official.xlnet.configs.choices import PUNCTUATION, UNITS
 from official.xlnet.files.public import public
 from official.xlnet.files.schema import OneOf
 from official.xlnet.inference.scoring import Score
-from official.xlnet.inference.text_parts import Span
 from official.xlnet.tokenization.unspaced_scripts import CHARACTERS, WORD
+from official.xlnet.tokenization.word_spans import word_spans
 
 # Letters and digits with single marks between them (don't, 1,000), or a mark alone.
 _MARKS_ALONE = re.compile(
@@ -77,34 +76,10 @@ def words_of(
     log_p = score.log_likelihoods / (1.0 if unit == "nats" else math.log(2.0))
     # Sums of all pieces so far without rounding errors that grow with the text.
     sums = [*itertools.accumulate(map(fractions.Fraction, log_p.tolist()))]
+    word_pattern = WORD if punctuation == "attached" else _MARKS_ALONE
     words: list[Word] = []
-    for (start, end), pieces in word_spans(score.text, score.offsets, punctuation):
+    for (start, end), pieces in word_spans(score.text, score.offsets, word_pattern):
         surprisal, cumulated = -math.fsum(log_p[pieces]), -float(sums[pieces[-1]])
         text = score.text[start:end]
         words.append(Word(len(words) + 1, text, start, end, len(pieces), surprisal, cumulated))
     return words
-
-
-def word_spans(
-    text: str, offsets: Sequence[Span], punctuation: str = "attached"
-) -> Iterator[tuple[Span, list[int]]]:
-    """Yields the span and the pieces of each word that has pieces; see `words_of`.
-
-    Args:
-      text: the text.
-      offsets: start and end of its pieces, or of some of them.
-      punctuation: see `words_of`.
-    """
-    pattern = WORD if punctuation == "attached" else _MARKS_ALONE
-    spans = [match.span() for match in pattern.finditer(text)]
-    starts = [start for start, _ in spans]
-    for start, end in offsets:
-        del starts[bisect.bisect_right(starts, start) : bisect.bisect_left(starts, end)]
-    stops = [bisect.bisect_left(spans, (start,)) for start in starts[1:]]
-    ends = [spans[stop - 1][1] for stop in [*stops, len(spans)] if spans]
-    for word, group in itertools.groupby(
-        range(len(offsets)),
-        lambda piece: max(0, bisect.bisect_right(starts, offsets[piece][0]) - 1),
-    ):
-        pieces = list(group)
-        yield (starts[word], ends[word]) if spans else offsets[pieces[0]], pieces

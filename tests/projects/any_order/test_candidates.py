@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from official.xlnet.errors import ConfigError, DataError
-from official.xlnet.inference.cloze import blank_candidates
 from official.xlnet.inference.scoring import Scorer
+from official.xlnet.projects.any_order.candidates import blank_candidates
 from tests.helpers.small_language_model import NumberTokenizer, random_model
 
 NUMBERS = NumberTokenizer(31)

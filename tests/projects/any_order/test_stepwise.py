@@ -5,13 +5,12 @@ import pytest
 import tensorflow as tf
 from scipy.special import log_softmax
 
-from official.xlnet.configs.choices import SCORING_ORDERS, STEP_SELECTIONS
+from official.xlnet.configs.choices import STEP_SELECTIONS
 from official.xlnet.errors import ConfigError
-from official.xlnet.inference import orders
-from official.xlnet.inference.decoding import stepwise
 from official.xlnet.inference.decoding.sampling import Sampling
-from official.xlnet.inference.decoding.stepwise import Steps, decode_in_steps
 from official.xlnet.inference.generation import fill_blanks, generate
+from official.xlnet.projects.any_order import stepwise
+from official.xlnet.projects.any_order.stepwise import Steps, decode_in_steps
 from official.xlnet.tokenization.special_tokens import MASK_ID
 from tests.helpers.small_language_model import NumberTokenizer, random_model
 
@@ -107,9 +106,6 @@ def test_the_number_of_passes_is_that_of_the_steps_and_rows_are_independent(mode
 
 def test_names_that_flags_offer_are_those_that_decoding_knows():
     assert {*stepwise._SELECT} == {*STEP_SELECTIONS}
-    assert {*orders._NAMED, *orders.CERTAINTY, "left_to_right", "random", "pseudo"} == {
-        *SCORING_ORDERS
-    }
 
 
 def test_what_cannot_decode_in_steps_is_refused(models):

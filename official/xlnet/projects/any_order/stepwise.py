@@ -11,23 +11,22 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Callable, Mapping, Sequence
+from typing import ClassVar
 
 import numpy as np
 import tensorflow as tf
 
-from official.xlnet.configs.validation import (
-    AT_LEAST_1,
-    require,
-    require_number,
-    require_one_of,
-)
+from official.xlnet.configs.registry import DECODERS
+from official.xlnet.configs.validation import AT_LEAST_1, require_number, require_one_of
+from official.xlnet.errors import ConfigError
 from official.xlnet.inference.decoding.cached import graph_of
 from official.xlnet.inference.decoding.sampling import Sampling, choose
-from official.xlnet.inference.language_model import MASKED, bucket
+from official.xlnet.inference.decoding.target_rows import TargetRow
+from official.xlnet.inference.language_model import bucket, require_both_sides
 from official.xlnet.inference.network.inference_encoder import finite
-from official.xlnet.inference.orders import CERTAINTY
 from official.xlnet.modeling.models.xlnet_pretrainer import XLNetPretrainer
 from official.xlnet.modeling.ops.keras import keras
+from official.xlnet.projects.any_order.orders import negative_entropy
 from official.xlnet.tokenization.special_tokens import MASK_ID, PAD_ID
 
 # How certain a token x [...] is, from the log-likelihoods of all tokens [..., V], its own, and a
@@ -37,7 +36,7 @@ _SELECT: Mapping[str, Callable[[np.ndarray, np.ndarray, np.ndarray], np.ndarray]
     "margin": lambda log_p, log_p_x, uniform: np.diff(np.exp(np.partition(log_p, -2)[..., -2:]))[
         ..., 0
     ],
-    "entropy": lambda log_p, log_p_x, uniform: CERTAINTY["entropy"](log_p).numpy(),
+    "entropy": lambda log_p, log_p_x, uniform: negative_entropy(log_p).numpy(),
     "random": lambda log_p, log_p_x, uniform: uniform,
 }
 
@@ -58,19 +57,42 @@ class Steps:
     number: int
     select: str = "confidence"
     remask: bool = False
+    takes_masked: ClassVar[bool] = True
 
     def __post_init__(self):
         require_number("steps", self.number, AT_LEAST_1)
         require_one_of("select", self.select, _SELECT)
 
+    def decode(
+        self,
+        model: XLNetPretrainer,
+        rows: Sequence[TargetRow],
+        is_allowed_GV: np.ndarray,
+        sampling: Sampling,
+    ) -> list[tuple[list[int], np.ndarray]]:
+        """See `Decoder`."""
+        require_both_sides(model.config, "generate in steps")
+        return decode_in_steps(
+            model,
+            token_ids=[row.token_ids for row in rows],
+            targets=[row.targets for row in rows],
+            is_allowed=[is_allowed_GV[row.groups] for row in rows],
+            random=[row.random for row in rows],
+            sampling=sampling,
+            steps=self,
+        )
 
-def steps_of(number: int | None, select: str, remask: bool) -> Steps | None:
-    """`Steps`, or None for tokens one by one, which are not selected."""
-    if number is not None:
-        return Steps(number, select, remask)
-    is_default = (select, remask) == (Steps.select, Steps.remask)
-    require(is_default, "steps", "their number, for select and remask", None)
-    return None
+
+@DECODERS.register("steps")
+def decoder_of_steps(steps: int | None, select: str, remask: bool) -> Steps:
+    """Returns the decoder of several tokens in each step; see `Steps`.
+
+    Raises:
+      ConfigError: there is no number of steps, or a value is out of range.
+    """
+    if steps is None:
+        raise ConfigError("steps: expected their number, for select and remask, got None")
+    return Steps(steps, select, remask)
 
 
 def decode_in_steps(
@@ -85,7 +107,7 @@ def decode_in_steps(
     """Predicts the targets of some rows.
 
     Args:
-      model: a model of all orders (`permutation`) or of `<mask>` (`MASKED`).
+      model: a model of all orders (`permutation`) or of `<mask>` (`predicts_masked`).
       token_ids: ids of each row, anything at its targets.
       targets: positions of the tokens to predict.
       is_allowed: bool [P, V] for each row, what each of its P targets may become.
@@ -97,7 +119,7 @@ def decode_in_steps(
       For each row the ids of its targets and their log-likelihoods, float32 [P], each given the
       tokens that were known in its step.
     """
-    is_masked = model.config.objective.kind in MASKED
+    is_masked = model.config.objective.predicts_masked
     places = "content_positions" if is_masked else "target_positions"
     longest, most = max(map(len, token_ids)), max(map(len, targets))
     # One column more, at least, which unused targets point to.

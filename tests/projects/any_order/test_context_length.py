@@ -3,8 +3,13 @@
 import numpy as np
 import pytest
 
-from official.xlnet.analysis.context_length import relative_context_lengths
-from official.xlnet.errors import ConfigError
+from official.xlnet.errors import ConfigError, DataError
+from official.xlnet.inference.scoring import Scorer
+from official.xlnet.projects.any_order.context_length import (
+    losses_by_context,
+    relative_context_lengths,
+)
+from tests.helpers.small_language_model import NumberTokenizer, random_model
 
 LENGTHS = [1, 2, 5, 7]
 
@@ -52,3 +57,28 @@ def test_lengths_are_those_of_the_definition(hardest):
 def test_wrong_arguments(lengths, hardest):
     with pytest.raises(ConfigError, match="expected"):
         relative_context_lengths({"a": [[1.0], [1.0]]}, lengths, hardest)
+
+
+def as_text(ids):
+    return " ".join(map(str, ids))
+
+
+@pytest.mark.parametrize("kind", ["causal", "permutation"])
+def test_losses_by_context_are_those_of_shorter_texts(kind):
+    """The last word, given so many before it: what the text has more than those."""
+    texts, model = (
+        [[11, 30, 17, 9], [25, 28, 13, 10, 12]],
+        Scorer(random_model(kind=kind), NumberTokenizer(31)),
+    )
+    found = losses_by_context(model, [as_text(ids) for ids in texts], [1, 3])
+    for length, losses in zip([1, 3], found, strict=True):
+        for ids, loss in zip(texts, losses, strict=True):
+            last = ids[-length - 1 :]
+            if kind == "causal":
+                whole, before = model([as_text(last), as_text(last[:-1])])
+                wanted = whole.total - before.total
+            else:
+                wanted = model([as_text(last)], order="pseudo")[0].log_likelihoods[-1]
+            assert loss == pytest.approx(-wanted, abs=1e-4)
+    with pytest.raises(DataError, match="text 0: expected more than 4 words"):
+        losses_by_context(model, [as_text(ids) for ids in texts], [4])

@@ -1,0 +1,1 @@
+"""Scoring in other orders, of words and pairs; generation in steps; absorbing diffusion."""
