@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -20,9 +20,6 @@ from official.xlnet.configs.experiment import XLNetConfig
 from official.xlnet.configs.registry import ORDERS
 from official.xlnet.configs.validation import require
 from official.xlnet.inference.text_parts import TextParts
-
-if TYPE_CHECKING:
-    from official.xlnet.inference.scoring import Scorer
 
 # Positions in the sequence in which they are predicted, for all texts or one for each; or a
 # function from the token ids of all texts to one for each.
@@ -47,14 +44,16 @@ class OrderRequest:
       num_orders: number of orders of each text, for orders that are drawn.
       seed: random seed of orders that are drawn.
       whole_given: whether given tokens attend to each other; see `Scorer`.
-      scorer: the model, for orders that depend on its predictions.
+      config: the configuration that the model was pre-trained with.
+      summary_of_predictions: see `Scorer`; for orders that depend on what the model predicts.
     """
 
     parts: Sequence[TextParts]
     num_orders: int
     seed: int
     whole_given: bool
-    scorer: Scorer
+    config: XLNetConfig
+    summary_of_predictions: Callable[..., Any]
 
 
 def register_order(name: str) -> Callable[[Any], Any]:

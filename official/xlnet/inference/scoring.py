@@ -291,7 +291,15 @@ class Scorer(PickledByPath):
             self._require_windows_of(each)
             if name not in OF_WINDOWS:
                 self._require_one_window(each.text, len(each.ids), f"order={name}")
-        keys = sort_keys(order, OrderRequest(parts, num_orders, seed, whole_given, self))
+        request = OrderRequest(
+            parts,
+            num_orders,
+            seed,
+            whole_given,
+            config=self.config,
+            summary_of_predictions=self.summary_of_predictions,
+        )
+        keys = sort_keys(order, request)
         pairs = zip(parts, keys, strict=True)
         rows = [(text, of_order) for text, orders in pairs for of_order in orders]
         if self._masks:

@@ -65,7 +65,7 @@ def _most_certain_first(
     keys: SortKeys = [[] for _ in parts]
     waiting = sorted(range(len(parts)), key=lambda text: -len(parts[text].ids))
     while waiting:
-        [window] = windows_of(request.scorer.config, len(parts[waiting[0]].ids))
+        [window] = windows_of(request.config, len(parts[waiting[0]].ids))
         size = window.batch_size(len(waiting))
         batch, waiting = waiting[:size], waiting[size:]
         # Copies of the last text give the batch its static size.
@@ -75,7 +75,7 @@ def _most_certain_first(
         rows_B = np.arange(size)
         while is_open_BT.any():
             order_BT = tf.constant(rank_BT, tf.int32)
-            summary_BT = request.scorer.summary_of_predictions(certainty, **inputs, order=order_BT)
+            summary_BT = request.summary_of_predictions(certainty, **inputs, order=order_BT)
             # Rounded: of equal ones, the first from the left.
             certainty_BT = finite(summary_BT.numpy()).round(4)
             next_B = np.where(is_open_BT, certainty_BT, -np.inf).argmax(axis=1)
