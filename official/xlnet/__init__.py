@@ -41,6 +41,7 @@ if TYPE_CHECKING:
     from official.xlnet.configs.experiment import XLNetConfig
     from official.xlnet.data.pretraining_dataset import pretraining_dataset
     from official.xlnet.data.reading import register_reader
+    from official.xlnet.files.urls import register_file_system
     from official.xlnet.inference.cloze import blank_candidates
     from official.xlnet.inference.consistency import consistency
     from official.xlnet.inference.decoding.sampling import Sampling

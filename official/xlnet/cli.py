@@ -288,10 +288,10 @@ def _listing(verbs: Mapping[str, Verb]) -> str:
 
 def _user_message(error: Exception, verb: str) -> str | None:
     """Message for invalid input or a disk error, with flags and URLs; None for a bug."""
-    from official.xlnet.files.staging import NotUploadedError, with_urls
+    from official.xlnet.files.urls import with_urls
 
     message = _message(error)
-    if message is None or isinstance(error, NotUploadedError):
+    if message is None or getattr(error, "names_local_paths", False):
         return message
     name = re.match(r"\w+(?![.\w])", message)
     known = {*VERBS[verb].parameters, *(parameter.name for parameter in COMMON)}

@@ -55,9 +55,11 @@ class XLNetError(_OneLine, Exception):
 
     Attributes:
       exit_status: exit status of the `xlnet` command.
+      names_local_paths: whether the message is to name local copies of URLs by their paths.
     """
 
     exit_status = 2
+    names_local_paths = False
     # AutoGraph keeps the class of errors with this initializer when it adds to their message.
     __init__ = Exception.__init__
 

@@ -16,7 +16,7 @@ from official.xlnet.files import file_system
 from official.xlnet.files.arguments import AnyPath
 from official.xlnet.files.checksums import content_checksum
 from official.xlnet.files.public import public
-from official.xlnet.files.staging import local_copy
+from official.xlnet.files.urls import local_copy
 from official.xlnet.tokenization.special_tokens import VOCAB_FILE
 from official.xlnet.tokenization.tokenizer import Tokenizer, num_pieces
 

@@ -23,13 +23,13 @@ from typing import Any, NamedTuple
 import tensorflow as tf
 from absl import logging
 
+from official.xlnet.checkpoints.plain_folder import plain_folder
 from official.xlnet.errors import DataError
 from official.xlnet.files import file_system
 from official.xlnet.files.atomic import write_bytes
 from official.xlnet.files.checksums import check_sha256, sha256_of
 from official.xlnet.files.json_files import read_json, write_json
 from official.xlnet.files.schema import conform
-from official.xlnet.files.staging import plain_folder
 
 _LATEST = re.compile(r'^model_checkpoint_path: "([^"]+)"$', re.MULTILINE)
 

@@ -24,7 +24,7 @@ from official.xlnet.configs.registry import NETWORKS
 from official.xlnet.errors import DataError, require_config, require_data
 from official.xlnet.files.arguments import AnyPath
 from official.xlnet.files.public import public
-from official.xlnet.files.staging import local_copy
+from official.xlnet.files.urls import local_copy
 from official.xlnet.modeling.networks import Encoder
 from official.xlnet.modeling.ops.keras import Variable, keras
 from official.xlnet.runtime.host import host_state_kept

@@ -14,12 +14,12 @@ import tensorflow as tf
 from official.xlnet.checkpoints.checkpoint_files import recorded_steps
 from official.xlnet.checkpoints.classifier_directory import sigmoid_head, task_configuration
 from official.xlnet.checkpoints.model_directory import PARTS, create_model_dir, merged_weights
+from official.xlnet.checkpoints.plain_folder import plain_folder
 from official.xlnet.configs.data import TEXT_SETTINGS
 from official.xlnet.configs.validation import require
 from official.xlnet.errors import require_config
 from official.xlnet.files.arguments import AnyPath, OutputDirectory
 from official.xlnet.files.public import public
-from official.xlnet.files.staging import plain_folder
 from official.xlnet.modeling.models.xlnet_classifier import XLNetClassifier
 from official.xlnet.modeling.models.xlnet_pretrainer import XLNetPretrainer
 from official.xlnet.modeling.models.xlnet_task_model import XLNetTaskModel

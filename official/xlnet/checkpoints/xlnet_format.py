@@ -13,11 +13,11 @@ import numpy as np
 import tensorflow as tf
 
 from official.xlnet.checkpoints.checkpoint_files import newest_checkpoint, reading_checkpoint
+from official.xlnet.checkpoints.plain_folder import plain_folder
 from official.xlnet.checkpoints.source import Source, finite_floats
 from official.xlnet.configs.experiment import XLNetConfig
 from official.xlnet.configs.registry import CHECKPOINT_FORMATS
 from official.xlnet.errors import DataError
-from official.xlnet.files.staging import plain_folder
 
 _PREFIX, _SUFFIX = "model/", "/.ATTRIBUTES/VARIABLE_VALUE"
 _OBJECT_GRAPH = "_CHECKPOINTABLE_OBJECT_GRAPH"

@@ -34,6 +34,8 @@ FORMER = {
     "extensions.several_runs": "projects.trials",
     "extensions": "projects.survey",
     "tasks.multitask": "projects.multitask",
+    "files.mirror": "projects.buckets.mirror",
+    "files.staging": "files.urls",
     "garden": "projects.garden",
     "analysis.attention_maps": "projects.pictures.attention_maps",
     "analysis.attention_page": "projects.pictures.attention_page",

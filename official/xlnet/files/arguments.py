@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 import os
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Annotated, Any
 
 from official.xlnet.errors import ConfigError, require_config
@@ -75,6 +75,19 @@ def require_apart(name: str, output: Any, inputs: Sequence[Any]) -> None:
                 f"{name}: expected another {'directory' if os.path.isdir(path) else 'file'} than "
                 f"the input {path}, which would be lost"
             )
+
+
+def require_outputs_apart(arguments: Mapping[str, Any], uses: Mapping[str, str]) -> None:
+    """Raises `ConfigError` if an output of a call would replace one of its inputs.
+
+    Args:
+      arguments: {name: value}.
+      uses: {name of an argument with paths: its use}, see `PathRule`.
+    """
+    inputs = [arguments[name] for name, use in uses.items() if use == "read"]
+    for name, use in uses.items():
+        if use in ("write", "write_directory"):
+            require_apart(name, arguments[name], inputs)
 
 
 def weighted(path: str) -> tuple[str, int]:

@@ -16,7 +16,7 @@ from collections.abc import Iterator
 from typing import IO, Any, NoReturn
 
 from official.xlnet.errors import require_data
-from official.xlnet.files import file_system
+from official.xlnet.files.urls import file_system_of, is_remote
 
 _TEMPORARY = re.compile(r".*\.[0-9a-f]{32}\.tmp")
 # File systems of this machine, whose kernel knows their locks.
@@ -43,11 +43,11 @@ def atomic_write(path: str, temporary_dir: str | None = None) -> Iterator[IO[byt
       >>> with atomic_write("out/manifest.json") as file:
       ...     file.write(b"{}")
     """
-    if file_system.is_remote(path):
+    if is_remote(path):
         with tempfile.NamedTemporaryFile(prefix="xlnet-") as temporary_file:
             yield temporary_file
             temporary_file.flush()
-            file_system.upload(temporary_file.name, path)
+            file_system_of(path).upload(temporary_file.name, path)
         return
     if is_stream(path):
         with open(path, "wb") as file:

@@ -14,8 +14,9 @@ from typing import Any, ParamSpec, TypeVar
 from absl import logging
 
 from official.xlnet.errors import ArgumentTypeError, StoppedError, XLNetError
-from official.xlnet.files.arguments import PathRule
+from official.xlnet.files.arguments import PathRule, require_outputs_apart
 from official.xlnet.files.schema import conform, options
+from official.xlnet.files.urls import local_paths
 
 _P = ParamSpec("_P")
 _T = TypeVar("_T")
@@ -57,8 +58,6 @@ def public(**former: str) -> Callable[[Callable[_P, _T]], Callable[_P, _T]]:
             except TypeError:
                 return function(*args, **kwargs)  # Python's own error names the function.
             kinds = _kinds(function)
-            from official.xlnet.files.staging import local_paths  # Not before the first call.
-
             uses = {}
             for name in sorted(bound.arguments, key=lambda name: not _use(kinds[name])):
                 value = conform(bound.arguments[name], kinds[name], name, ArgumentTypeError)
@@ -66,6 +65,7 @@ def public(**former: str) -> Callable[[Callable[_P, _T]], Callable[_P, _T]]:
                 for use in map(_use, options(kinds[name], value)[:1]):
                     uses[name] = use
             try:
+                require_outputs_apart(bound.arguments, uses)
                 with local_paths(bound.arguments, uses) as named:
                     return named(function(*bound.args, **bound.kwargs))
             except KeyboardInterrupt as error:

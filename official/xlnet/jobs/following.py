@@ -18,7 +18,7 @@ from official.xlnet.configs.experiment import XLNetConfig
 from official.xlnet.errors import ConfigError, DataError
 from official.xlnet.files import file_system
 from official.xlnet.files.arguments import require_apart
-from official.xlnet.files.staging import local_copy
+from official.xlnet.files.urls import local_copy
 from official.xlnet.runtime.progress import Progress
 from official.xlnet.tasks.reports import METRICS_FILE
 

@@ -33,6 +33,7 @@ from official.xlnet.configs.registry import (
     TEXT_FORMATS,
     Registry,
 )
+from official.xlnet.files.urls import FILE_SYSTEMS, LOCAL_COPIES, OTHER_SCHEMES
 from official.xlnet.modeling.ops.keras_names import CLASSES
 
 # {project: (registry, module of the project, the names that it registers there)}
@@ -44,6 +45,10 @@ PROJECTS: dict[str, tuple[tuple[Registry, str, tuple[str, ...]], ...]] = {
         (SETTINGS, "settings", ("objective.kind=absorbing_diffusion",)),
         (DECODERS, "stepwise", ("steps",)),
         (BREAKDOWNS, "context_losses", ("context",)),
+    ),
+    "buckets": (
+        (FILE_SYSTEMS, "file_system", (OTHER_SCHEMES,)),
+        (LOCAL_COPIES, "staging", ("local_paths", "local_copy", "with_urls")),
     ),
     "garden": ((CLASSES, "bert_style_encoder", ("BertStyleLayer",)),),
     "pictures": (

@@ -12,7 +12,7 @@ from absl import logging
 from official.xlnet.configs.registry import PRETRAINING_PAGES, TASK_PAGES, Registry
 from official.xlnet.configs.validation import require_one_of
 from official.xlnet.files.atomic import write_bytes
-from official.xlnet.files.staging import with_urls
+from official.xlnet.files.urls import with_urls
 
 _PAGES: dict[str, Registry[Callable[[Any], str]]] = {
     "pretraining": PRETRAINING_PAGES,

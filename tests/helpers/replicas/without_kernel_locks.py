@@ -3,9 +3,9 @@
 import sys
 
 from official.xlnet import cli
-from official.xlnet.files import locks
+from official.xlnet.files import leases, locks
 
 if __name__ == "__main__":
     locks.is_local = lambda _: False
-    locks.RENEWAL_SECONDS, locks.EXPIRY_SECONDS = 0.5, 5
+    leases.RENEWAL_SECONDS, leases.EXPIRY_SECONDS = 0.5, 5
     sys.exit(cli.main())

@@ -1,6 +1,5 @@
 """`save_pretrained`: `load_encoder`, `load_pretrainer` and the commands read what it writes."""
 
-import errno
 import os
 
 import numpy as np
@@ -9,15 +8,15 @@ import tensorflow as tf
 import yaml
 
 from official import xlnet
-from official.xlnet.checkpoints import saving
 from official.xlnet.configs.experiment import XLNetConfig
-from official.xlnet.files import file_system
 from tests.helpers.compare import assert_refused, assert_same_variables
 from tests.helpers.compiled import make_model
 from tests.helpers.corpora import vocabulary_dir
+from tests.helpers.file_systems.models import (
+    VOCAB_SIZE,
+    assert_a_model_is_replaced_whole_or_stays,
+)
 from tests.helpers.tiny import random_windows, randomize, tiny_encoder
-
-VOCAB_SIZE = 211
 
 
 @pytest.fixture(scope="module")
@@ -36,23 +35,8 @@ def test_a_pretrainer_after_training(tmp_path, vocabulary):
     assert_same_variables(xlnet.load_encoder(folder).variables, model.encoder.variables)
 
 
-@pytest.mark.parametrize("where", ["disk", "bucket"])
-def test_a_model_is_replaced_whole_or_stays(tmp_path, vocabulary, monkeypatch, where):
-    folder = f"memory://{tmp_path}/model" if where == "bucket" else str(tmp_path / "model")
-    old, new = (tiny_encoder(n, vocab_size=VOCAB_SIZE, num_layers=n) for n in (1, 2))
-
-    def disk_full(*_):
-        raise OSError(errno.ENOSPC, "disk full")
-
-    xlnet.save_pretrained(old, folder, vocabulary)
-    with monkeypatch.context() as patch, pytest.raises(OSError, match="disk full"):
-        patch.setattr(saving, "merged_weights", disk_full)
-        xlnet.save_pretrained(new, folder, vocabulary)
-    for model in (old, new):
-        assert_same_variables(xlnet.load_encoder(folder).variables, model.variables)
-        names = {*file_system.names(folder)}
-        xlnet.save_pretrained(new, folder, vocabulary)
-    assert names == {*file_system.names(folder)} and "spiece.model" in names
+def test_a_model_is_replaced_whole_or_stays(tmp_path, vocabulary, monkeypatch):
+    assert_a_model_is_replaced_whole_or_stays(str(tmp_path / "model"), vocabulary, monkeypatch)
 
 
 PAIRS = [

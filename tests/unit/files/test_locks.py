@@ -11,16 +11,16 @@ import time
 import pytest
 
 from official.xlnet.errors import DataError
-from official.xlnet.files import locks
+from official.xlnet.files import leases, locks
 from official.xlnet.files.locks import LOCK_FILE, only_writer, require_in_place
 
 RENEWAL, EXPIRY = 0.2, 5
 IMPORT = f"""
 import os, sys, time
 from official.xlnet.errors import DataError
-from official.xlnet.files import locks
+from official.xlnet.files import leases, locks
 from official.xlnet.files.locks import only_writer
-locks.RENEWAL_SECONDS, locks.EXPIRY_SECONDS = {RENEWAL}, {EXPIRY}
+leases.RENEWAL_SECONDS, leases.EXPIRY_SECONDS = {RENEWAL}, {EXPIRY}
 """
 HOLD = """
 with only_writer(sys.argv[1]):
@@ -33,8 +33,8 @@ with only_writer(sys.argv[1]):
 def file_system(request, monkeypatch):
     """Where the kernel locks files for all, and where the file is a lease."""
     monkeypatch.setattr(locks, "is_local", lambda _: request.param == "local")
-    monkeypatch.setattr(locks, "RENEWAL_SECONDS", RENEWAL)
-    monkeypatch.setattr(locks, "EXPIRY_SECONDS", EXPIRY)
+    monkeypatch.setattr(leases, "RENEWAL_SECONDS", RENEWAL)
+    monkeypatch.setattr(leases, "EXPIRY_SECONDS", EXPIRY)
     return request.param
 
 

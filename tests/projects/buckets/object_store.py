@@ -1,6 +1,6 @@
 """An S3 server of moto on loopback, in a process of its own, and faults in between.
 
-    python -m tests.helpers.file_systems.object_store     prints its port, and serves
+    python -m tests.projects.buckets.object_store     prints its port, and serves
 
 `pause` makes it unreachable: the process stands still, as a lost network does.
 """

@@ -16,12 +16,14 @@ import pytest
 
 from official import xlnet
 from official.xlnet.errors import DataError
-from official.xlnet.files import file_system, locks
+from official.xlnet.files import file_system, leases
+from official.xlnet.files.locks import only_writer
+from official.xlnet.projects.buckets import requests, transfers
 from official.xlnet.runtime.history import read_history
-from tests.helpers.file_systems.faults import error, faulty
-from tests.helpers.file_systems.object_store import BUCKET, object_store
 from tests.helpers.world import command
 from tests.helpers.wrong_input import refused, run
+from tests.projects.buckets.faults import error, faulty
+from tests.projects.buckets.object_store import BUCKET, object_store
 
 ROOT = f"s3://{BUCKET}/a b"
 NOT_COMPILED = "--set=training.jit_compile=false"  # Starts sooner.
@@ -29,7 +31,7 @@ NOT_COMPILED = "--set=training.jit_compile=false"  # Starts sooner.
 
 def upload(folder, url):
     for path in filter(pathlib.Path.is_file, pathlib.Path(folder).rglob("*")):
-        file_system.upload(str(path), f"{url}/{path.relative_to(folder)}")
+        transfers.upload(str(path), f"{url}/{path.relative_to(folder)}")
 
 
 @pytest.mark.slow
@@ -39,7 +41,7 @@ def test_the_file_layer_in_memory_gives_the_same(world, tmp_path):
     url, texts = "memory://bucket", ["the water was made first", "but not now"]
     upload(world.vocab, f"{url}/vocab")
     upload(world.pretrained, f"{url}/model")
-    file_system.upload(world.text, f"{url}/text.txt")
+    transfers.upload(world.text, f"{url}/text.txt")
     flags = {"vocab": f"{url}/vocab", "config": world.config, "output": f"{url}/data"}
     command("prepare", "--num_workers=1", input=f"{url}/te*t.txt", **flags)
     for name in set(os.listdir(world.data)) - {"manifest.json"}:
@@ -78,7 +80,7 @@ def store():
 def test_a_store_or_bucket_that_is_not_there_is_one_sentence(store, capfd, monkeypatch):
     vocab = ["vocab", "--input=s3://no-such-bucket/*.txt", f"--output={ROOT}/v", "--size=99"]
     assert "s3://no-such-bucket/*.txt" in refused(run(capfd, *vocab))
-    monkeypatch.setattr(file_system, "PATIENCE_SECONDS", 1)
+    monkeypatch.setattr(requests, "PATIENCE_SECONDS", 1)
     s3 = s3_at(monkeypatch, "http://127.0.0.1:9")
     sentence = refused(run(capfd, "score", "--model=s3://elsewhere/model", "--text=the"))
     s3.clear_instance_cache()
@@ -143,7 +145,7 @@ SAME = [
 def in_bucket(folder):
     """Names of files; those of TensorBoard have a time."""
     url = f"{ROOT}/{folder}"
-    names = file_system.tree(url) if file_system.is_dir(url) else ()
+    names = transfers.tree(url) if file_system.is_dir(url) else ()
     return {name.partition(".out.tfevents")[0] for name in names}
 
 
@@ -218,7 +220,7 @@ def test_a_bucket_that_is_not_there_is_never_made(store, world, tmp_path, capfd)
         ["convert", f"--source={world.pretrained}", f"--output={typo}/a/b"],
     ):
         assert f"no such bucket: '{typo}/" in refused(run(capfd, *verb))
-    for write in (file_system.upload, lambda _, url: file_system.create(url, b"x")):
+    for write in (transfers.upload, lambda _, url: file_system.create(url, b"x")):
         with pytest.raises(FileNotFoundError, match="no such bucket"):
             write(str(tmp_path / "file"), f"{typo}/a/b")
     assert file_system.names("s3://") == [BUCKET]
@@ -228,7 +230,7 @@ def test_a_bucket_that_is_not_there_is_never_made(store, world, tmp_path, capfd)
 @pytest.mark.parametrize("end", [signal.SIGTERM, signal.SIGKILL])
 def test_prepare_that_is_ended_is_done_by_the_same_command(local, store, end, capfd, monkeypatch):
     """After SIGTERM at once, after a kill when its lease expires."""
-    monkeypatch.setattr(locks, "EXPIRY_SECONDS", 2)
+    monkeypatch.setattr(leases, "EXPIRY_SECONDS", 2)
     url = f"{ROOT}/ended_by_{end.name}"
     arguments = ["prepare", f"--input={ROOT}/text.txt", f"--vocab={ROOT}/vocab"]
     arguments += [f"--config={ROOT}/config.yaml", "--num_workers=2"]
@@ -250,7 +252,7 @@ def test_prepare_that_is_ended_is_done_by_the_same_command(local, store, end, ca
 SLOW = """
 import sys, time
 from official.xlnet import cli
-from official.xlnet.files import mirror
+from official.xlnet.projects.buckets import mirror
 from official.xlnet.training.loop import Loop
 mirror.PASS_SECONDS, begin = 0.2, Loop.on_train_batch_begin
 Loop.on_train_batch_begin = lambda *x, **y: (time.sleep(0.2), begin(*x, **y))
@@ -262,7 +264,7 @@ sys.exit(cli.main())
 def test_a_run_that_is_killed_and_loses_its_network_ends_as_if_nothing_had_been(
     local, world, store, tmp_path, capfd, monkeypatch
 ):
-    monkeypatch.setattr(locks, "EXPIRY_SECONDS", 2)
+    monkeypatch.setattr(leases, "EXPIRY_SECONDS", 2)
     upload(world.data, f"{ROOT}/world")
     arguments = ["pretrain", f"--config={ROOT}/config.yaml", f"--data={ROOT}/world"]
     arguments.append(f"--output={ROOT}/killed")
@@ -288,10 +290,12 @@ def test_a_run_that_is_killed_and_loses_its_network_ends_as_if_nothing_had_been(
 
 HOLD = """
 import pathlib, sys, time
-from official.xlnet.files import locks, mirror
-locks.RENEWAL_SECONDS, locks.EXPIRY_SECONDS, mirror.PASS_SECONDS = 0.5, 5, 0.05
+from official.xlnet.files import leases
+from official.xlnet.files.locks import only_writer
+from official.xlnet.projects.buckets import mirror
+leases.RENEWAL_SECONDS, leases.EXPIRY_SECONDS, mirror.PASS_SECONDS = 0.5, 5, 0.05
 url, folder = sys.argv[1:]
-with locks.only_writer(url), mirror.Mirror(url, folder, True):
+with only_writer(url), mirror.Mirror(url, folder, True):
     for number in range(1_000_000):
         pathlib.Path(folder, "count").write_text(str(number))
         time.sleep(0.01)
@@ -304,15 +308,15 @@ def test_a_lease_is_taken_over_and_its_former_holder_uploads_nothing_more(
     store, end, tmp_path, monkeypatch
 ):
     url = f"{ROOT}/{end.name}"
-    monkeypatch.setattr(locks, "RENEWAL_SECONDS", 0.5)
-    monkeypatch.setattr(locks, "EXPIRY_SECONDS", 5)
+    monkeypatch.setattr(leases, "RENEWAL_SECONDS", 0.5)
+    monkeypatch.setattr(leases, "EXPIRY_SECONDS", 5)
     with subprocess.Popen([sys.executable, "-c", HOLD, url, str(tmp_path)]) as process:
         while not file_system.exists(f"{url}/count"):
             assert process.poll() is None
-        with pytest.raises(DataError, match=f"process {process.pid} on"), locks.only_writer(url):
+        with pytest.raises(DataError, match=f"process {process.pid} on"), only_writer(url):
             pass
         process.send_signal(end)
-        with locks.only_writer(url):
+        with only_writer(url):
             last = file_system.read_bytes(f"{url}/count")
             process.send_signal(signal.SIGCONT)
             assert process.wait(60) == (2 if end == signal.SIGSTOP else -end)

@@ -1,0 +1,92 @@
+"""Reading a remote file in independent requests, so that a request that failed can be repeated."""
+
+from __future__ import annotations
+
+import functools
+import io
+from typing import TYPE_CHECKING, Any
+
+from fsspec.spec import AbstractBufferedFile
+
+from official.xlnet.errors import require_data
+from official.xlnet.projects.buckets.libraries import library_of
+from official.xlnet.projects.buckets.requests import call
+
+if TYPE_CHECKING:
+    import fsspec
+
+BLOCK_BYTES = 8 << 20  # Bytes of a remote file per request.
+
+
+def open_remote(url: str, buffering: int = -1) -> Any:
+    """Opens a remote file for reading in binary mode.
+
+    Args:
+      url: the file.
+      buffering: 0 for a request per call of `read`; otherwise blocks of `BLOCK_BYTES` are read.
+
+    Raises:
+      FileNotFoundError: there is no file.
+      DataError: while reading, the file was replaced or a request returned a part of its bytes.
+    """
+    raw = _open_unbuffered(url)
+    return raw if buffering == 0 else io.BufferedReader(raw, BLOCK_BYTES)
+
+
+def version_of(url: str) -> int | str:
+    """Returns a version of a remote file, which changes whenever it is written."""
+    return call(url, lambda library, name: library.ukey(name))
+
+
+def _open_unbuffered(url: str) -> Any:
+    size = call(url, lambda library, name: library.info(name))["size"]
+    is_web = url.startswith(("http://", "https://"))
+    if size != 0 and is_web and not call(url, _serves_ranges):
+        return call(url, lambda library, name: _web_cache().open(name))
+    # A file of one block is read by one request, which cannot mix versions.
+    version = version_of(url) if (size or 0) > BLOCK_BYTES else None
+    library = library_of(url)
+    file = _RemoteFile(library, library._strip_protocol(url), size=size, cache_type="none")
+    file.url, file.opened_version = url, version
+    return file
+
+
+class _RemoteFile(AbstractBufferedFile):
+    """A remote file, read by one request for each range of bytes.
+
+    Attributes:
+      url: the file.
+      opened_version: its version when it was opened; None if it is not compared.
+    """
+
+    url: str
+    opened_version: int | str | None
+
+    def _fetch_range(self, start: int, end: int) -> bytes:
+        end = min(end, self.size)
+        data = call(self.url, lambda library, name: library.cat_file(name, start=start, end=end))
+        is_complete = len(data) == end - start
+        require_data(is_complete, self.url, f"bytes {start} to {end}", f"{len(data)} bytes")
+        if end == self.size and self.opened_version is not None:
+            is_same = version_of(self.url) == self.opened_version
+            expected = "one version of the file"
+            require_data(is_same, self.url, expected, "another, written meanwhile")
+        return data
+
+
+def _serves_ranges(library: fsspec.AbstractFileSystem, url: str) -> bool:
+    """Whether a web server sends a range of bytes; some send a file only as a whole."""
+    try:
+        with library.open(url, cache_type="none") as file:
+            file.seek(1)
+            return bool(file.read(1))
+    except ValueError:  # fsspec's error for a server that sends the whole file.
+        return False
+
+
+@functools.cache
+def _web_cache() -> fsspec.AbstractFileSystem:
+    """Local copies of files whose web server sends them as a whole, until the process ends."""
+    import fsspec
+
+    return fsspec.filesystem("simplecache", target_protocol="http")
