@@ -63,6 +63,8 @@ DATA_PREP_ORDER = [
 
 # Files of modeling that read the whole experiment: its models, each a public constructor.
 READ_THE_EXPERIMENT = {
+    "official.xlnet.modeling.models.language_model",
+    "official.xlnet.modeling.models.task_parts",
     "official.xlnet.modeling.models.xlnet_pretrainer",
     "official.xlnet.modeling.models.xlnet_task_model",
     "official.xlnet.modeling.networks.encoder",

@@ -33,7 +33,7 @@ from official.xlnet.inference.language_model import (
     loaded,
     require_both_sides,
 )
-from official.xlnet.modeling.models.xlnet_pretrainer import XLNetPretrainer
+from official.xlnet.modeling.models.language_model import LanguageModel
 from official.xlnet.tokenization.blanks import BlankText, has_blank, parse_blanks
 from official.xlnet.tokenization.special_tokens import EOD_ID
 from official.xlnet.tokenization.tokenizer import WORD_START, Tokenizer
@@ -45,7 +45,7 @@ _DRAWN, _GREEDY = Sampling(), Sampling(temperature=0.0)
 
 @public()
 def generate(
-    model: AnyPath | XLNetPretrainer,
+    model: AnyPath | LanguageModel,
     prompts: Texts,
     num_tokens: Annotated[int, Range(1)] = 64,
     sampling=_DRAWN,
@@ -109,7 +109,7 @@ def generate(
 
 @public()
 def fill_blanks(
-    model: AnyPath | XLNetPretrainer,
+    model: AnyPath | LanguageModel,
     texts: Texts,
     max_length: Annotated[int, Range(1)] = 1,
     sampling=_GREEDY,
@@ -210,7 +210,7 @@ class TextWriter:
       max_blank_length: maximum number of word pieces in a blank without a length.
     """
 
-    model: XLNetPretrainer
+    model: LanguageModel
     tokenizer: Tokenizer
     sampling: Sampling
     decoder: Decoder

@@ -6,13 +6,14 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from official.xlnet.checkpoints.any_format import load_config, load_tokenizer
-from official.xlnet.checkpoints.pretrained_directory import load_pretrainer
+from official.xlnet.checkpoints.model_directory import restore
 from official.xlnet.configs.experiment import XLNetConfig
 from official.xlnet.configs.objective import ObjectiveConfig
 from official.xlnet.configs.registry import OBJECTIVES
 from official.xlnet.configs.validation import require, require_one_of, require_type
 from official.xlnet.errors import ConfigError, require_config
-from official.xlnet.modeling.models.xlnet_pretrainer import XLNetPretrainer
+from official.xlnet.modeling.models.language_model import LanguageModel, LanguageModule
+from official.xlnet.runtime.host import host_state_kept
 from official.xlnet.runtime.progress import waiting
 from official.xlnet.tokenization.tokenizer import Tokenizer, checked_texts
 
@@ -33,14 +34,14 @@ class PickledByPath:
 
 
 def loaded(
-    model: str | XLNetPretrainer,
+    model: str | LanguageModel,
     tokenizer: Tokenizer | None = None,
     takes_masked: bool = False,
-) -> tuple[XLNetPretrainer, Tokenizer]:
+) -> tuple[LanguageModel, Tokenizer]:
     """Returns a model and its tokenizer.
 
     Args:
-      model: the model; or its directory, from which it is loaded with room for one row of memory.
+      model: the model; or its directory, from which encoder and LM head are loaded.
       tokenizer: the tokenizer of a loaded model.
       takes_masked: see `require_language_model`.
 
@@ -52,12 +53,13 @@ def loaded(
     if isinstance(model, str):
         config = load_config(model)
         require_language_model(config, takes_masked)
-        with waiting("reading the model"):
-            pretrainer = load_pretrainer(model, config, batch_size=1, dtype="float32")
-        return pretrainer, load_tokenizer(model)
+        with waiting("reading the model"), host_state_kept():
+            language_model = LanguageModule(config)
+            restore(model, encoder=language_model.encoder, lm_head=language_model.lm_head)
+        return language_model, load_tokenizer(model)
     if tokenizer is None:
         raise ConfigError("tokenizer: expected the loaded model's tokenizer, got None")
-    require_type("model", model, XLNetPretrainer)
+    require_type("model", model, LanguageModel)
     require_language_model(model.config, takes_masked)
     return model, tokenizer
 

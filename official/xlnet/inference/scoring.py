@@ -66,7 +66,7 @@ from official.xlnet.inference.orders import (
 )
 from official.xlnet.inference.scoring_windows import Row, masked_batches, windows_of
 from official.xlnet.inference.text_parts import HIDDEN, TARGET, Span, TextParts, text_parts
-from official.xlnet.modeling.models.xlnet_pretrainer import XLNetPretrainer
+from official.xlnet.modeling.models.language_model import LanguageModel
 from official.xlnet.runtime.pictures import DisplayMixin, bars_of_pieces
 from official.xlnet.tokenization.special_tokens import MASK_ID
 from official.xlnet.tokenization.tokenizer import Tokenizer
@@ -127,7 +127,7 @@ def standard_error(totals: np.ndarray) -> float | None:
 
 @overload
 def score(
-    model: str | XLNetPretrainer,
+    model: str | LanguageModel,
     texts: str,
     order: Order = ...,
     num_orders: int = ...,
@@ -138,7 +138,7 @@ def score(
 
 @overload
 def score(
-    model: str | XLNetPretrainer,
+    model: str | LanguageModel,
     texts: list[str] | tuple[str, ...],
     order: Order = ...,
     num_orders: int = ...,
@@ -149,7 +149,7 @@ def score(
 
 @public()
 def score(
-    model: AnyPath | XLNetPretrainer,
+    model: AnyPath | LanguageModel,
     texts,
     order="left_to_right",
     num_orders=1,
@@ -213,12 +213,12 @@ class Scorer(PickledByPath):
     """
 
     def __init__(
-        self, model: str | os.PathLike | XLNetPretrainer, tokenizer: Tokenizer | None = None
+        self, model: str | os.PathLike | LanguageModel, tokenizer: Tokenizer | None = None
     ):
         if isinstance(model, str | os.PathLike):
             self._made_from = (os.fspath(model),)
             model, tokenizer = loaded(os.fspath(model), takes_masked=True)
-        require_type("model", model, XLNetPretrainer)
+        require_type("model", model, LanguageModel)
         require_language_model(model.config, takes_masked=True)
         require(tokenizer is not None, "tokenizer", "the loaded model's tokenizer", None)
         self.config = model.config

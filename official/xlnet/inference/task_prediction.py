@@ -22,7 +22,8 @@ from official.xlnet.configs.experiment import XLNetConfig
 from official.xlnet.configs.registry import TASKS
 from official.xlnet.data.examples import Example
 from official.xlnet.errors import DataError, require_config, require_data
-from official.xlnet.inference.network.inference_encoder import TaskNetwork, finite
+from official.xlnet.inference.network.inference_encoder import finite
+from official.xlnet.inference.network.task_network import TaskNetwork
 from official.xlnet.modeling.models.xlnet_task_model import (
     Batch,
     XLNetTaskModel,

@@ -11,8 +11,9 @@ from official.xlnet.configs.validation import Range, require
 from official.xlnet.files.arguments import AnyPath
 from official.xlnet.files.public import public
 from official.xlnet.inference.task_prediction import load_task
+from official.xlnet.modeling.models.task_parts import task_encoder
 from official.xlnet.modeling.models.xlnet_classifier import TASKS, XLNetClassifier
-from official.xlnet.modeling.models.xlnet_task_model import XLNetTaskModel, task_encoder
+from official.xlnet.modeling.models.xlnet_task_model import XLNetTaskModel
 from official.xlnet.tasks.preprocessor import Preprocessor
 
 

@@ -97,7 +97,7 @@ PROJECTS: dict[str, tuple[tuple[Registry, str, tuple[str, ...]], ...]] = {
     "multitask": (
         (TASKS, "task", ("multitask",)),
         (HEADS, "graph", ("multitask",)),
-        (SERVICES, "graph", ("multitask",)),
+        (SERVICES, "service", ("multitask",)),
         (
             SETTINGS,
             "settings",

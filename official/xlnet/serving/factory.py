@@ -14,7 +14,7 @@ from official.xlnet.data.graph_names import graph_names
 from official.xlnet.errors import require_config
 from official.xlnet.inference.language_model import loaded, window_length
 from official.xlnet.inference.network.length_buckets import default_lengths
-from official.xlnet.modeling.models.xlnet_task_model import XLNetTaskModel
+from official.xlnet.modeling.models.task_parts import TaskModule, TaskParts
 from official.xlnet.modeling.ops.keras import keras
 from official.xlnet.serving.services.base import Service, Settings
 from official.xlnet.serving.services.pretrained import EncoderService, LanguageModelService
@@ -89,7 +89,7 @@ def create_service(
         language_model, _ = loaded(model_dir)
         pieces = [tokenizer.id_to_piece(i) for i in range(tokenizer.vocab_size)]
         return LanguageModelService(language_model, pieces, graph_tokenizer, settings)
-    model = XLNetTaskModel(config)
+    model = TaskModule(config)
     model_directory.restore(model_dir, encoder=model.encoder, head=model.head)
     service = task_service(model, graph_tokenizer, settings)
     names, chosen = ", ".join(service.text_names), ", ".join(text_columns)
@@ -97,7 +97,7 @@ def create_service(
     return service
 
 
-def task_service(model: XLNetTaskModel, tokenizer: GraphTokenizer, settings: Settings) -> Service:
+def task_service(model: TaskParts, tokenizer: GraphTokenizer, settings: Settings) -> Service:
     """Creates the service of a fine-tuned model.
 
     Args:

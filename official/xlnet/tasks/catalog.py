@@ -19,7 +19,7 @@ _PARTS = (
     (TASKS, "task"),
     (FILE_READERS, "reader"),
     (HEADS, "graph"),
-    (SERVICES, "graph"),
+    (SERVICES, "service"),
 )
 
 

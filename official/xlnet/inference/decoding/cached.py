@@ -34,16 +34,16 @@ from official.xlnet.inference.decoding.sampling import choose
 from official.xlnet.modeling.kernels.attention import new_cache
 from official.xlnet.modeling.kernels.key_value_cache import KeyValueCache
 from official.xlnet.modeling.layers.relative_position import sinusoids
-from official.xlnet.modeling.models.xlnet_pretrainer import XLNetPretrainer
+from official.xlnet.modeling.models.language_model import LanguageModel
 from official.xlnet.modeling.networks.xlnet_encoder import XLNetEncoder
 from official.xlnet.modeling.ops.visibility import Keys, OrderedRows, TwoStreamMask
 from official.xlnet.tokenization.special_tokens import EOD_ID, MASK_ID
 
 # The graphs of a model live as long as it does.
-_graphs: weakref.WeakKeyDictionary[XLNetPretrainer, Any] = weakref.WeakKeyDictionary()
+_graphs: weakref.WeakKeyDictionary[LanguageModel, Any] = weakref.WeakKeyDictionary()
 
 
-def graph_of(model: XLNetPretrainer, function: Callable) -> Any:
+def graph_of(model: LanguageModel, function: Callable) -> Any:
     """Returns `function(model, …)` as a `tf.function` of the other arguments; always the same."""
     graphs = _graphs.setdefault(model, {})
     if function not in graphs:
@@ -121,7 +121,7 @@ def prefill(
 
 
 def step(
-    model: XLNetPretrainer,
+    model: LanguageModel,
     caches: tuple[KeyValueCache, ...],
     order_BC: tf.Tensor,
     number: tf.Tensor,
@@ -176,7 +176,7 @@ def step(
 
 
 def decode(
-    model: XLNetPretrainer, template: Template, draws: Draws | None
+    model: LanguageModel, template: Template, draws: Draws | None
 ) -> tuple[tf.Tensor, tf.Tensor]:
     """Predicts the targets of every row, one after the other; ends early where all rows have.
 

@@ -15,7 +15,7 @@ from official.xlnet.inference.decoding.cached import Draws, Template, decode
 from official.xlnet.inference.decoding.sampling import Sampling
 from official.xlnet.inference.language_model import bucket, is_causal
 from official.xlnet.inference.network.inference_encoder import finite
-from official.xlnet.modeling.models.xlnet_pretrainer import XLNetPretrainer
+from official.xlnet.modeling.models.language_model import LanguageModel
 from official.xlnet.modeling.ops.keras import keras
 from official.xlnet.modeling.ops.visibility import NEVER_VISIBLE
 from official.xlnet.tokenization.blanks import BlankText
@@ -62,7 +62,7 @@ class Decoder(Protocol):
 
     def decode(
         self,
-        model: XLNetPretrainer,
+        model: LanguageModel,
         rows: Sequence[TargetRow],
         is_allowed_GV: np.ndarray,
         sampling: Sampling,
@@ -85,7 +85,7 @@ class OneByOne:
 
     def decode(
         self,
-        model: XLNetPretrainer,
+        model: LanguageModel,
         rows: Sequence[TargetRow],
         is_allowed_GV: np.ndarray,
         sampling: Sampling,
@@ -174,7 +174,7 @@ def allowed_pieces(tokenizer: Tokenizer, vocab_size: int) -> np.ndarray:
     return np.pad(is_allowed_GV, [(0, 0), (0, vocab_size - len(pieces))])
 
 
-def check_length(model: XLNetPretrainer, parsed: BlankText, lengths: list[int]) -> None:
+def check_length(model: LanguageModel, parsed: BlankText, lengths: list[int]) -> None:
     """Raises `DataError` if text and blanks are longer than the windows of training."""
     longest = model.config.data.seq_len + model.config.model.mem_len
     num_context, num_blank = sum(map(len, parsed.ids)), sum(lengths)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import tensorflow as tf
 
 from official.xlnet.inference.network.inference_encoder import InferenceEncoder, VectorsAndMemory
-from official.xlnet.modeling.models.xlnet_pretrainer import XLNetPretrainer
+from official.xlnet.modeling.models.language_model import LanguageModel
 from official.xlnet.modeling.ops.shapes import sizes
 from official.xlnet.tokenization.special_tokens import EOD_ID
 
@@ -26,7 +26,7 @@ class LanguageModelNetwork(tf.Module):
 
     def __init__(
         self,
-        model: XLNetPretrainer,
+        model: LanguageModel,
         max_length: int,
         storage: str = "float32",
         with_memory: bool = False,

@@ -7,17 +7,17 @@ from typing import Any
 import tensorflow as tf
 
 from official.xlnet.configs.experiment import XLNetConfig
-from official.xlnet.configs.registry import NETWORKS
 from official.xlnet.configs.sections import ObjectiveSections
 from official.xlnet.errors import require_config, require_data
 from official.xlnet.modeling.layers.losses import cross_entropy_sum
 from official.xlnet.modeling.models.gradient_accumulation import accumulate
+from official.xlnet.modeling.models.language_model import LanguageModel
 from official.xlnet.modeling.models.trainable_model import Mean, TrainableModel
 from official.xlnet.modeling.networks.encoder_inputs import by_name
 from official.xlnet.modeling.networks.recurrent_memory import Memory
 from official.xlnet.modeling.objectives import create_objective
 from official.xlnet.modeling.objectives.auxiliary import AuxiliaryObjectives
-from official.xlnet.modeling.objectives.base import Features, ObjectiveBatch, prediction_rows
+from official.xlnet.modeling.objectives.base import Features, ObjectiveBatch
 from official.xlnet.modeling.ops.initializers import build_layers
 from official.xlnet.modeling.ops.keras import keras
 
@@ -26,7 +26,7 @@ _FIT_ONLY = {"can_be_target", "context_length", "follows", "target_mask"}
 
 
 @keras.utils.register_keras_serializable(package="xlnet")
-class XLNetPretrainer(TrainableModel):
+class XLNetPretrainer(LanguageModel, TrainableModel):
     """Language modeling with `fit` and `evaluate`, under any objective (`objectives`).
 
     Args:
@@ -60,8 +60,7 @@ class XLNetPretrainer(TrainableModel):
         super().__init__(config.training.precision, **kwargs)
         self.config, policy = config, self.dtype_policy
         self._memory_rows = config.training.batch_size if batch_size is None else batch_size
-        self.encoder = NETWORKS[config.model.network](config, dtype=policy)
-        self.lm_head = self.encoder.lm_head_class.of(config.model, dtype=policy, name="lm_head")
+        self.create_layers(policy)
         sections = ObjectiveSections.of(config)
         self.objective = create_objective(sections)
         self.auxiliary = AuxiliaryObjectives(sections, dtype=policy)
@@ -80,16 +79,7 @@ class XLNetPretrainer(TrainableModel):
         self.built = True
 
     def call(self, inputs: dict[str, tf.Tensor] | tf.Tensor, training: bool | None = None):
-        inputs = by_name(inputs)
-        of_encoder = {name: x for name, x in inputs.items() if name != "content_positions"}
-        # A frozen encoder is used as it is, without dropout.
-        is_trained = training and self.encoder.trainable
-        outputs = self.encoder(of_encoder, training=is_trained, return_word_embedding=True)
-        embedding_VD = outputs.pop("word_embedding")
-        rows_BPD = prediction_rows(outputs, inputs)
-        if rows_BPD is not None:
-            outputs["logits"] = self.lm_head(rows_BPD, embedding_VD)
-        return outputs
+        return self.run_layers(inputs, training)
 
     def make_permutation(self, batch: dict[str, tf.Tensor]) -> ObjectiveBatch:
         """The factorization order, or mask, and the targets of a batch, made on the device.

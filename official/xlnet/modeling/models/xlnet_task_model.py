@@ -8,14 +8,14 @@ from typing import Any
 import tensorflow as tf
 
 from official.xlnet.configs.experiment import XLNetConfig
-from official.xlnet.configs.registry import NETWORKS, TASK_LOSSES
+from official.xlnet.configs.registry import TASK_LOSSES
 from official.xlnet.configs.sections import HeadSections
 from official.xlnet.modeling.heads import create_head
 from official.xlnet.modeling.kernels.stateless_dropout import dropout_seed_of_call, fold_in
 from official.xlnet.modeling.models.checked_fit import CheckedFit
 from official.xlnet.modeling.models.gradient_accumulation import accumulate
+from official.xlnet.modeling.models.task_parts import TaskParts, task_encoder
 from official.xlnet.modeling.models.trainable_model import TrainableModel
-from official.xlnet.modeling.networks.encoder import Encoder
 from official.xlnet.modeling.networks.encoder_inputs import (
     TOKEN_INPUTS,
     by_name,
@@ -23,26 +23,14 @@ from official.xlnet.modeling.networks.encoder_inputs import (
     with_defaults,
 )
 from official.xlnet.modeling.objectives.base import Features, ObjectiveBatch
-from official.xlnet.modeling.ops.initializers import build_layers
 from official.xlnet.modeling.ops.keras import keras
 from official.xlnet.tokenization.graph.packing import PADDING, padded
 
 Batch = dict[str, tf.Tensor]
 
 
-class EncoderWithHead(CheckedFit):
-    """A model of an encoder and a head.
-
-    Attributes:
-      config: the configuration; `config.task` describes the head.
-      encoder: the encoder.
-      head: the head.
-    """
-
-    @property
-    def with_memory(self) -> bool:
-        """Whether the sequences of a unit are one long text, read with memory."""
-        return self.head.config.task.long_texts == "memory"
+class EncoderWithHead(TaskParts, CheckedFit):
+    """A Keras model of an encoder and a head."""
 
     @property
     def trainable_weights(self) -> list[tf.Variable]:
@@ -57,8 +45,7 @@ class EncoderWithHead(CheckedFit):
         return self.trainable_weights
 
     def build(self, input_shape=None):
-        layers = [layer for layer in (self.encoder, self.head) if not layer.built]
-        build_layers(*layers, input_shape=[None, None, None, self.encoder.model.d_model])
+        self.build_parts()
         self.built = True
 
     def call(
@@ -220,12 +207,6 @@ class XLNetTaskModel(EncoderWithHead, TrainableModel):
     @property
     def metrics(self):
         return [self.loss_metric, self.targets_metric]
-
-
-def task_encoder(config: XLNetConfig, dtype=None) -> Encoder:
-    """Creates the encoder of a task, with memory only if the task reads long texts with it."""
-    mem_len = config.model.mem_len if config.task.long_texts == "memory" else 0
-    return NETWORKS[config.model.network](config, reuse_len=0, mem_len=mem_len, dtype=dtype)
 
 
 def _features(inputs: Batch | tf.Tensor) -> Features:

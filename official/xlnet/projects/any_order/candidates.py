@@ -26,7 +26,7 @@ from official.xlnet.inference.language_model import (
 )
 from official.xlnet.inference.network.inference_encoder import finite
 from official.xlnet.inference.scoring import Scorer
-from official.xlnet.modeling.models.xlnet_pretrainer import XLNetPretrainer
+from official.xlnet.modeling.models.language_model import LanguageModel
 from official.xlnet.tokenization.blanks import BlankText, parse_blanks
 from official.xlnet.tokenization.tokenizer import Tokenizer, checked_texts
 
@@ -51,7 +51,7 @@ class Candidate(NamedTuple):
 
 @public()
 def blank_candidates(
-    model: AnyPath | XLNetPretrainer,
+    model: AnyPath | LanguageModel,
     texts: str | Sequence[str],
     candidates: Annotated[int, Range(1)] | Sequence[str] = 10,
     tokenizer: Tokenizer | None = None,
@@ -91,7 +91,7 @@ def blank_candidates(
 
 
 def ranker(
-    model: XLNetPretrainer, tokenizer: Tokenizer, candidates: int | Sequence[str], max_length: int
+    model: LanguageModel, tokenizer: Tokenizer, candidates: int | Sequence[str], max_length: int
 ) -> Callable[[str], list[list[Candidate]]]:
     """Returns a function from a text to the candidates for each of its blanks.
 
@@ -141,7 +141,7 @@ def _sorted(strings: Iterable[tuple[str, float]]) -> list[Candidate]:
 
 
 def _best(
-    model: XLNetPretrainer,
+    model: LanguageModel,
     tokenizer: Tokenizer,
     parsed: BlankText,
     index: int,
@@ -170,7 +170,7 @@ def _best(
 
 
 def _sequences(
-    model: XLNetPretrainer,
+    model: LanguageModel,
     row: Any,
     targets: list[int],
     is_allowed_PV: np.ndarray,
@@ -200,9 +200,7 @@ def _sequences(
     return zip(log_p_W.tolist(), ids_WT[:, targets].tolist(), strict=True)
 
 
-def _log_p(
-    model: XLNetPretrainer, ids_RT: np.ndarray, order_T: np.ndarray, place: int
-) -> np.ndarray:
+def _log_p(model: LanguageModel, ids_RT: np.ndarray, order_T: np.ndarray, place: int) -> np.ndarray:
     """Log-likelihoods of all pieces at one place of some rows, float32 [R, V]."""
     place_R1 = tf.fill([len(ids_RT), 1], place)
     inputs = {"token_ids": tf.constant(ids_RT, tf.int32)}

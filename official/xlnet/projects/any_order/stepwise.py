@@ -24,7 +24,7 @@ from official.xlnet.inference.decoding.sampling import Sampling, choose
 from official.xlnet.inference.decoding.target_rows import TargetRow
 from official.xlnet.inference.language_model import bucket, require_both_sides
 from official.xlnet.inference.network.inference_encoder import finite
-from official.xlnet.modeling.models.xlnet_pretrainer import XLNetPretrainer
+from official.xlnet.modeling.models.language_model import LanguageModel
 from official.xlnet.modeling.ops.keras import keras
 from official.xlnet.projects.any_order.orders import negative_entropy
 from official.xlnet.tokenization.special_tokens import MASK_ID, PAD_ID
@@ -65,7 +65,7 @@ class Steps:
 
     def decode(
         self,
-        model: XLNetPretrainer,
+        model: LanguageModel,
         rows: Sequence[TargetRow],
         is_allowed_GV: np.ndarray,
         sampling: Sampling,
@@ -96,7 +96,7 @@ def decoder_of_steps(steps: int | None, select: str, remask: bool) -> Steps:
 
 
 def decode_in_steps(
-    model: XLNetPretrainer,
+    model: LanguageModel,
     token_ids: Sequence[Sequence[int]],
     targets: Sequence[Sequence[int]],
     is_allowed: Sequence[np.ndarray],

@@ -19,9 +19,9 @@ import tensorflow as tf
 
 from official.xlnet.configs.registry import SERVICES
 from official.xlnet.errors import require_config
-from official.xlnet.inference.network.inference_encoder import TaskNetwork
 from official.xlnet.inference.network.length_buckets import Tensors
-from official.xlnet.modeling.models.xlnet_task_model import XLNetTaskModel
+from official.xlnet.inference.network.task_network import TaskNetwork
+from official.xlnet.modeling.models.task_parts import TaskParts
 from official.xlnet.serving.services.input_checks import checked_rows, checked_text, checked_tokens
 from official.xlnet.tokenization.graph.packing import PADDING, Features, padded, segments_of
 from official.xlnet.tokenization.graph.tokenizer import GraphTokenizer
@@ -220,7 +220,7 @@ class TaskService(Service):
 
     per_token: tuple[str, ...] = ()
 
-    def __init__(self, model: XLNetTaskModel, tokenizer: GraphTokenizer, settings: Settings):
+    def __init__(self, model: TaskParts, tokenizer: GraphTokenizer, settings: Settings):
         super().__init__(tokenizer, model.config.model.vocab_size, settings)
         self._task = model.config.task
         self._network = TaskNetwork(model, settings.lengths, settings.weights, self.per_token)

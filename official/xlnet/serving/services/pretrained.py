@@ -7,7 +7,7 @@ import tensorflow as tf
 from official.xlnet.inference.network.inference_encoder import InferenceEncoder
 from official.xlnet.inference.network.language_model_network import LanguageModelNetwork
 from official.xlnet.inference.network.length_buckets import in_buckets
-from official.xlnet.modeling.models.xlnet_pretrainer import XLNetPretrainer
+from official.xlnet.modeling.models.language_model import LanguageModel
 from official.xlnet.modeling.networks import Encoder
 from official.xlnet.serving.services.base import Service, Settings
 from official.xlnet.tokenization.graph.packing import padded
@@ -35,7 +35,7 @@ class LanguageModelService(Service):
 
     def __init__(
         self,
-        model: XLNetPretrainer,
+        model: LanguageModel,
         pieces: list[str],
         tokenizer: GraphTokenizer,
         settings: Settings,

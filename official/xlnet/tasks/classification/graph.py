@@ -1,4 +1,4 @@
-"""Heads and services of text classification, multi-label classification and regression."""
+"""Heads of text classification, multi-label classification and regression."""
 
 from __future__ import annotations
 
@@ -9,8 +9,6 @@ from official.xlnet.configs.sections import HeadSections
 from official.xlnet.modeling.heads.base import Head, register_head
 from official.xlnet.modeling.heads.summary_head import SummaryHead
 from official.xlnet.modeling.layers.losses import label_cross_entropy
-from official.xlnet.serving.services.base import register_service, repeated
-from official.xlnet.serving.services.text import TextService
 from official.xlnet.tasks.settings import AnswerModuleConfig, LabelConfig
 
 
@@ -71,47 +69,3 @@ class RegressionHead(SummaryHead):
     def loss(self, outputs, labels):
         label_U = tf.cast(labels["label"], tf.float32)
         return tf.square((outputs["logits"][:, 0] - label_U) / self.scale)
-
-
-@register_service("classification")
-class ClassificationService(TextService):
-    """Classification of texts. For the arguments see `TaskService`.
-
-    Outputs: `label` string [B], `labels` string [B, C], `probabilities` and `logits` float32
-    [B, C].
-    """
-
-    @staticmethod
-    def answer(logits_BC, labels):
-        best_B = tf.argmax(logits_BC, axis=1)
-        return {
-            "label": tf.gather(tf.constant(labels), best_B),
-            "labels": repeated(labels, tf.shape(logits_BC)[0]),
-            "probabilities": tf.nn.softmax(logits_BC),
-            "logits": tf.identity(logits_BC),
-        }
-
-
-@register_service("multi_label")
-class MultiLabelService(TextService):
-    """Multi-label classification. For the arguments see `TaskService`.
-
-    Outputs: `labels` string [B, C], `probabilities` and `logits` float32 [B, C].
-    """
-
-    @staticmethod
-    def answer(logits_BC, labels):
-        return {
-            "labels": repeated(labels, tf.shape(logits_BC)[0]),
-            "probabilities": tf.sigmoid(logits_BC),
-            "logits": tf.identity(logits_BC),
-        }
-
-
-@register_service("regression")
-class RegressionService(TextService):
-    """Regression. Output: `score` float32 [B]. For the arguments see `TaskService`."""
-
-    @staticmethod
-    def answer(logits_B1, labels):
-        return {"score": logits_B1[:, 0]}

@@ -1,4 +1,4 @@
-"""Heads and service of ranking: kernel pooling or a sequence summary, a softmax over candidates.
+"""Heads of ranking: kernel pooling or a sequence summary, a softmax over candidates.
 
 Kernel pooling (K-NRM, Xiong et al., 2017) computes soft term frequencies:
 
@@ -16,10 +16,7 @@ import tensorflow as tf
 from official.xlnet.configs.sections import HeadSections
 from official.xlnet.modeling.heads.base import MASKED, Head, register_head
 from official.xlnet.modeling.heads.summary_head import SequenceScoreHead
-from official.xlnet.serving.services.base import TaskService, register_service
-from official.xlnet.tasks.ranking import INPUTS, RankingConfig
-from official.xlnet.tasks.ranking.task import columns_of
-from official.xlnet.tokenization.graph.packing import pack, padded
+from official.xlnet.tasks.ranking import RankingConfig
 from official.xlnet.tokenization.special_tokens import CLS_ID, SEP_ID
 
 MEANS = (1.0, 0.9, 0.7, 0.5, 0.3, 0.1, -0.1, -0.3, -0.5, -0.7, -0.9)
@@ -130,35 +127,3 @@ def _softmax_loss(score_US: tf.Tensor) -> tf.Tensor:
     if score_US.shape[1] == 1:
         return tf.zeros_like(score_US[:, 0])
     return tf.nn.softplus(tf.reduce_logsumexp(score_US[:, 1:], axis=1) - score_US[:, 0])
-
-
-@register_service("ranking")
-class RankingService(TaskService):
-    """Scores query-document pairs. Outputs: `score` float32 [B]. For the arguments see
-    `TaskService`.
-    """
-
-    text_names = INPUTS
-
-    def __init__(self, model, tokenizer, settings):
-        super().__init__(model, tokenizer, settings)
-        is_summary = self._task.settings(RankingConfig).scoring == "summary"
-        self.num_texts, self.sequences = (2, None) if is_summary else (1, 2)
-
-    def from_texts(self, texts):
-        query, document = (self.tokenizer(texts[name]) for name in INPUTS)
-        columns = columns_of(query, document, tf.range(query.nrows()), self._task)
-        length = self.settings.max_length
-        packed = padded(pack(columns, length, self._task.truncation_side), length)
-        shape = [self.sequences or 1, -1, length]  # Queries, then documents.
-        return self._answer(
-            {name: tf.transpose(tf.reshape(x, shape), [1, 0, 2]) for name, x in packed.items()}
-        )
-
-    @staticmethod
-    def answer(score_U1, labels=()):
-        """Converts the head's scores, float32 [B, 1], to the outputs of the service."""
-        return {"score": score_U1[:, 0]}
-
-    def _answer(self, inputs):
-        return self.answer(self._network(inputs)["score"])
