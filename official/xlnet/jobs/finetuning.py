@@ -2,53 +2,37 @@
 
 from __future__ import annotations
 
-import dataclasses
-import numbers
-import os
-import re
-import sys
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Annotated, Any
 
 import tensorflow as tf
-from absl import logging
 
-from data_prep.tasks.task_data import read_task
 from official.xlnet.checkpoints.any_format import load_config
 from official.xlnet.configs.choices import CLUSTER_TIMEOUT, STRATEGIES
 from official.xlnet.configs.experiment import XLNetConfig
 from official.xlnet.configs.finetuning_defaults import (
-    complete_settings,
     finetuning_configuration,
-    given_settings,
-    keep_settings,
 )
-from official.xlnet.configs.registry import BASELINES, SEVERAL_RUNS
-from official.xlnet.configs.task import TaskConfig
-from official.xlnet.configs.validation import POSITIVE, require, require_number
+from official.xlnet.configs.registry import SEVERAL_RUNS
+from official.xlnet.configs.validation import require
 from official.xlnet.data.examples import Example
 from official.xlnet.data.lost_rows import MAX_LOST, MaxLost
 from official.xlnet.errors import ConfigError
 from official.xlnet.files.arguments import Path, RunDirectory
-from official.xlnet.files.json_files import read_json, write_json
 from official.xlnet.files.public import public
 from official.xlnet.files.schema import OneOf, Range
 from official.xlnet.inference.task_prediction import task_of
-from official.xlnet.jobs.held_out import held_out
-from official.xlnet.runtime.distribution import is_chief, prepare_devices
+from official.xlnet.jobs.baselines import add_baselines
+from official.xlnet.jobs.finetuning_inputs import (
+    FineTuningInputs,
+    FineTuningOptions,
+    read_inputs,
+)
+from official.xlnet.runtime.distribution import is_chief
 from official.xlnet.runtime.host import host_state_kept
-from official.xlnet.runtime.metric_text import metric_text
 from official.xlnet.runtime.pages import TaskRun, write_pages
-from official.xlnet.runtime.progress import Progress
-from official.xlnet.tasks.reports import METRICS_FILE
-from official.xlnet.tasks.task import Task, comparable
-from official.xlnet.tokenization.tokenizer import num_pieces
-from official.xlnet.training.continued_head import resumes_head
-from official.xlnet.training.finetuning import Start, run_finetuning, saved_configuration
+from official.xlnet.training.finetuning import run_finetuning
 from official.xlnet.training.finetuning_loop import metric_of
-
-Rows = str | Iterable[Any]
-_SHARE = re.compile(r"([0-9]{1,2}(?:\.[0-9]+)?)%")
 
 
 @public(model="init_from", overrides="set", num_runs="runs")
@@ -140,40 +124,43 @@ def finetune(
             f"{', '.join(f'{name}={value}' for name, value in several.items() if value)}"
         )
     settings = task_configuration(task, config, set, init_from)
-    if vocab and not init_from:
-        settings.model.fit_vocabulary(num_pieces(vocab), vocab)
-    # First of all, as some readers use TensorFlow.
-    distribution = prepare_devices(settings.training, strategy, cpu_devices, cluster_timeout)
-    extra = list(_extra_examples(extra_train or {}, settings.task, max_lost))
-    train_examples, train_counts = _examples(train, settings.task, "train", max_lost)
-    label_type = settings.task.label_type  # The type in train; dev may have its labels as strings.
-    train_examples, dev_examples, dev_counts = _split(
-        train_examples, dev, bool(folds), settings, max_lost
+    options = FineTuningOptions(
+        init_from=init_from,
+        recipe=config,
+        overrides=set,
+        vocab=vocab,
+        strategy=strategy,
+        cpu_devices=cpu_devices,
+        extra_train=extra_train,
+        max_lost=max_lost,
+        new_head=new_head,
+        cluster_timeout=cluster_timeout,
     )
-    settings.task.label_type = label_type
-    for examples, counts in extra:
-        (dev_examples if folds else train_examples).extend(examples)
-        train_counts |= counts
-    keys, with_head = given_settings(config, set), False
-    if init_from and not new_head:
-        with_head = resumes_head(settings, keys, init_from, train_examples)
-    saved = saved_configuration(output)
-    if saved is not None and saved.task.name == settings.task.name:
-        keep_settings(settings, keys, saved)
-    else:
-        complete_settings(settings, keys, len(train_examples), distribution.num_replicas_in_sync)
-    scales_warmup = "num_steps" in keys or "warmup_steps" not in keys
-    start = Start(distribution, init_from, with_head, vocab, max_lost, scales_warmup)
-    data = train_examples, dev_examples
     name = next((name for name, number in several.items() if number), None)
+    if folds:
+        require(dev is None, "dev", "none with folds, which are parts of train", dev)
+    inputs = read_inputs(settings, train, dev, output, options, needs_dev=not folds)
     if name:
-        metrics = SEVERAL_RUNS[name](settings, *data, output, several[name], start)
+        data = inputs.train, inputs.dev or inputs.further
+        metrics = SEVERAL_RUNS[name](inputs.config, *data, output, several[name], inputs.start)
     else:
-        metrics = run_finetuning(settings, *data, output, start)
-    if name != "folds" and is_chief(distribution):
-        metrics["baselines"] = add_baselines(output, metrics, *data)
-        write_pages("task", output, lambda: _ended_run(output, metrics, dev_examples))
-    return metrics | train_counts | dev_counts
+        metrics = run_finetuning(inputs.config, inputs.train, inputs.dev, output, inputs.start)
+    if name != "folds":
+        finish_finetuning(output, metrics, inputs)
+    return metrics | inputs.counts
+
+
+def finish_finetuning(output: str, metrics: dict[str, Any], inputs: FineTuningInputs) -> None:
+    """Adds the baselines of a fine-tuned model to its metrics, and writes its page.
+
+    Args:
+      output: the model directory.
+      metrics: the metrics of the model, which get the key `baselines`.
+      inputs: the inputs that it was fine-tuned on.
+    """
+    if is_chief(inputs.start.strategy):
+        metrics["baselines"] = add_baselines(output, metrics, inputs.train, inputs.dev)
+        write_pages("task", output, lambda: _ended_run(output, metrics, inputs.dev))
 
 
 def _ended_run(output: str, metrics: Mapping[str, Any], dev: Sequence[Example]) -> TaskRun:
@@ -187,101 +174,8 @@ def _ended_run(output: str, metrics: Mapping[str, Any], dev: Sequence[Example]) 
     )
 
 
-def _split(
-    train: list[Example], dev: Rows | None, has_folds: bool, settings: XLNetConfig, max_lost: float
-) -> tuple[list[Example], list[Example], dict[str, int]]:
-    """The training and dev examples, and counts of skipped rows of dev; see `finetune`."""
-    column = settings.task.group_column
-    has_groups = any(getattr(example, "group", "") for example in train)
-    expected = "a column of a training table with texts or words"
-    require(not column or has_groups, "task.group_column", expected, column)
-    if has_folds:
-        require(dev is None, "dev", "none with folds, which are parts of train", dev)
-        return train, [], {}
-    dev = "10%" if dev is None else dev
-    share = _SHARE.fullmatch(dev) if isinstance(dev, str) else None
-    if share:
-        return *held_out(train, settings.training.seed, float(share[1]) / 100), {}
-    return train, *_examples(dev, settings.task, "dev", max_lost)
-
-
 def task_configuration(
     task: str | None, path: str | None, overrides: Sequence[str], init_from: str | None
 ) -> XLNetConfig:
     """Builds the configuration of a fine-tuning run; see `finetuning_configuration`."""
     return finetuning_configuration(task, path, overrides, init_from, load_config)
-
-
-def _extra_examples(
-    files: Mapping[str, float], task: TaskConfig, max_lost: float
-) -> Iterator[tuple[list[Example], dict[str, int]]]:
-    """Yields the examples of each file with their weights, and its counts of skipped rows."""
-    expected = "a task whose examples have weights (join the files of other tasks into one)"
-    require(not files or task.weighs_examples, "extra_train", expected, task.name)
-    for path, weight in files.items():
-        require_number(f"extra_train: {path}", weight, POSITIVE, numbers.Real)
-        examples, counts = _examples(path, task, path, max_lost)
-        weighted: list[Any] = [*examples]
-        yield [dataclasses.replace(example, weight=weight) for example in weighted], counts
-
-
-def _examples(
-    rows: Rows, task: TaskConfig, split: str, max_lost: float
-) -> tuple[list[Example], dict[str, int]]:
-    """Returns examples, and counts of skipped rows with the name of the split in front."""
-    examples, counts = read_task(rows, task, max_lost, split)
-    return examples, {f"{split}_{name}": number for name, number in counts.items()}
-
-
-def add_baselines(
-    model_dir: str, metrics: Mapping[str, Any], train: Sequence[Example], dev: Sequence[Example]
-) -> dict[str, Any] | None:
-    """Evaluates the baselines of a model's task, and shows them with its result.
-
-    They are added to `metrics.json` as `baselines`. No error here is raised, as the model is
-    complete without them; it is logged as a warning.
-
-    Args:
-      model_dir: the directory of the fine-tuned model.
-      metrics: its metrics on `dev`.
-      train: the training examples.
-      dev: the examples that the model was evaluated on.
-
-    Returns:
-      Those of `Task.baselines`, or the first result of `BASELINES`; None for a task that has none,
-      or after an error.
-    """
-    try:
-        task = task_of(model_dir)
-        results = (BASELINES[name](task, train, dev) for name in BASELINES.names())
-        baselines = task.baselines(dev) or next(filter(None, results), None)
-        Progress(sys.stderr).log_line(comparison(task, metrics, baselines))
-        path = os.path.join(model_dir, METRICS_FILE)
-        write_json(path, {**read_json(path), "baselines": baselines})
-    except Exception as error:
-        logging.warning("no baselines: %s: %s", type(error).__name__, error)
-        return None
-    return baselines
-
-
-def comparison(task: Task, metrics: Mapping[str, Any], baselines: dict[str, Any] | None) -> str:
-    """Returns a line with the main metric of the model and of its baselines."""
-    name = metric_of(task, dict(metrics))
-
-    def text(of: Mapping[str, Any]) -> str:
-        return metric_text(of[name], of.get(f"{name}_is_over"))
-
-    line = f"{name}{task.metric_note}: model {text(metrics)}"
-    if baselines is None:
-        return f"{line} (no bag of words to compare with in {task.config.task.name})"
-    words = {
-        "run": "run that it reranks",
-        "bag_of_words": "bag of words",
-        "majority": task.majority_name,
-    }
-    compared = {words[key]: baselines[key] for key in words if key in baselines}
-    line += "".join(f", {which} {text(scores)}" for which, scores in compared.items())
-    first, scores = next(iter(compared.items()))
-    if round(comparable(name, metrics[name]), 4) < round(comparable(name, scores[name]), 4):
-        line += f"; the model is behind the {first}"
-    return line

@@ -22,7 +22,7 @@ from official.xlnet.files.public import public
 from official.xlnet.files.schema import OneOf, Range
 from official.xlnet.inference.ensemble import Ensemble
 from official.xlnet.inference.language_model import PickledByPath
-from official.xlnet.jobs.finetuning import comparison
+from official.xlnet.jobs.baselines import comparison
 from official.xlnet.jobs.following import follow_run
 from official.xlnet.modeling.kernels.product_type import matmul_precision
 from official.xlnet.runtime.host import host_state_kept

@@ -18,7 +18,8 @@ from official.xlnet.configs.experiment import XLNetConfig
 from official.xlnet.configs.registry import TASKS
 from official.xlnet.errors import ConfigError, DataError
 from official.xlnet.inference.task_prediction import load_task
-from official.xlnet.jobs.finetuning import add_baselines, task_configuration
+from official.xlnet.jobs.baselines import add_baselines
+from official.xlnet.jobs.finetuning import task_configuration
 from official.xlnet.training.finetuning import saved_configuration
 from tests.helpers.corpora import vocabulary_dir
 from tests.helpers.task_corpora import task_file
