@@ -28,6 +28,7 @@ from data_prep.settings import OnBadUtf8, Settings
 from official.xlnet.configs.experiment import XLNetConfig
 from official.xlnet.data.lost_rows import MaxLost
 from official.xlnet.errors import ConfigError, require_extra
+from official.xlnet.files import file_system
 from official.xlnet.files.arguments import COMMAS, IN_PYTHON, AnyPath, Path
 from official.xlnet.files.locks import only_writer
 from official.xlnet.files.public import public
@@ -147,8 +148,8 @@ def prepare(
             on_beam = functools.partial(run_on_beam, job.work_dir, beam)
             return _run_passes(job, on_beam)
         paths = [*inputs, *heldout, vocab, output]
-        if job.is_read_here or any(path.lower().startswith("memory://") for path in paths):
-            num_workers = 1  # No other process would see the files, or import the reader.
+        if job.is_read_here or not all(map(file_system.is_shared, paths)):
+            num_workers = 1  # Other processes cannot read the files, or import the reader.
         with local_workers(num_workers or num_cores(), progress) as run:
             return _run_passes(job, run)
 

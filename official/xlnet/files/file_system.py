@@ -26,6 +26,7 @@ __all__ = [
     "is_dir",
     "is_file",
     "is_remote",
+    "is_shared",
     "make_dirs",
     "names",
     "open",
@@ -200,6 +201,11 @@ def create(path: str, content: bytes) -> None:
         else:
             with builtins.open(path, "xb") as file:
                 file.write(content)
+
+
+def is_shared(path: str) -> bool:
+    """Whether other processes of this machine can read a file that this one has written."""
+    return not is_remote(path) or file_system_of(path).is_shared(path)
 
 
 def fail_at_once(path: str) -> None:

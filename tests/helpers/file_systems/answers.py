@@ -5,9 +5,9 @@ import os
 import pytest
 
 from official.xlnet.errors import DataError
-from official.xlnet.files import file_system, leases
+from official.xlnet.files import file_system
 from official.xlnet.files.atomic import atomic_write
-from official.xlnet.files.locks import only_writer
+from official.xlnet.files.locks import leases, only_writer
 
 TEXT = b"first\nsecond\r\n\xc3\xa4third"
 FILES = ("a/x.txt", "a/y.txt", "a/b/z.txt", "a/b/[1].txt")

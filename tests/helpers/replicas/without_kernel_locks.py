@@ -3,7 +3,8 @@
 import sys
 
 from official.xlnet import cli
-from official.xlnet.files import leases, locks
+from official.xlnet.files import locks
+from official.xlnet.files.locks import leases
 
 if __name__ == "__main__":
     locks.is_local = lambda _: False

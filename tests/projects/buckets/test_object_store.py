@@ -16,8 +16,8 @@ import pytest
 
 from official import xlnet
 from official.xlnet.errors import DataError
-from official.xlnet.files import file_system, leases
-from official.xlnet.files.locks import only_writer
+from official.xlnet.files import file_system
+from official.xlnet.files.locks import leases, only_writer
 from official.xlnet.projects.buckets import requests, transfers
 from official.xlnet.runtime.history import read_history
 from tests.helpers.world import command
@@ -290,7 +290,7 @@ def test_a_run_that_is_killed_and_loses_its_network_ends_as_if_nothing_had_been(
 
 HOLD = """
 import pathlib, sys, time
-from official.xlnet.files import leases
+from official.xlnet.files.locks import leases
 from official.xlnet.files.locks import only_writer
 from official.xlnet.projects.buckets import mirror
 leases.RENEWAL_SECONDS, leases.EXPIRY_SECONDS, mirror.PASS_SECONDS = 0.5, 5, 0.05

@@ -13,7 +13,8 @@ import pytest
 from official import xlnet
 from official.xlnet.errors import ConfigError
 from official.xlnet.files import file_system, urls
-from official.xlnet.files.urls import FILE_SYSTEMS, FileSystem, local_copy, local_paths, with_urls
+from official.xlnet.files.urls import FILE_SYSTEMS, local_copy, local_paths, with_urls
+from official.xlnet.files.urls.file_systems import FileSystem
 from tests.helpers.compare import assert_refused
 from tests.helpers.file_systems import answers
 

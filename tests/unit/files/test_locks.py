@@ -11,14 +11,15 @@ import time
 import pytest
 
 from official.xlnet.errors import DataError
-from official.xlnet.files import leases, locks
-from official.xlnet.files.locks import LOCK_FILE, only_writer, require_in_place
+from official.xlnet.files import locks
+from official.xlnet.files.locks import LOCK_FILE, leases, only_writer, require_in_place
 
 RENEWAL, EXPIRY = 0.2, 5
 IMPORT = f"""
 import os, sys, time
 from official.xlnet.errors import DataError
-from official.xlnet.files import leases, locks
+from official.xlnet.files import locks
+from official.xlnet.files.locks import leases
 from official.xlnet.files.locks import only_writer
 leases.RENEWAL_SECONDS, leases.EXPIRY_SECONDS = {RENEWAL}, {EXPIRY}
 """

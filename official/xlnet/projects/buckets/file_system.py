@@ -6,7 +6,8 @@ import contextlib
 import os
 from typing import TYPE_CHECKING, Any
 
-from official.xlnet.files.urls import OTHER_SCHEMES, FileSystem, register_file_system
+from official.xlnet.files.urls import OTHER_SCHEMES, register_file_system
+from official.xlnet.files.urls.file_systems import FileSystem
 from official.xlnet.projects.buckets import requests
 from official.xlnet.projects.buckets.libraries import library_of
 from official.xlnet.projects.buckets.remote_file import open_remote, version_of
@@ -91,6 +92,10 @@ class RemoteFileSystem(FileSystem):
         """Raises `FileNotFoundError` if the bucket of a URL does not exist; none is ever made."""
         with contextlib.suppress(PermissionError):  # Writing may be allowed all the same.
             requests.call(url, _require_bucket)
+
+    def is_shared(self, url: str) -> bool:
+        """Whether other processes can read a file: not those in the memory of this one."""
+        return not url.lower().startswith("memory://")
 
     def fail_at_once(self) -> None:
         """Turns repeated attempts off, for the calls of this thread."""

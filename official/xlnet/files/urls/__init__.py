@@ -7,18 +7,20 @@ modules are imported when a URL is first used.
 
 from __future__ import annotations
 
-import abc
 import contextlib
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from official.xlnet.errors import ConfigError
 from official.xlnet.files.registry import Registry
 
+if TYPE_CHECKING:
+    from official.xlnet.files.urls.file_systems import FileSystem
+
 _T = TypeVar("_T")
 
-# Subclasses of `FileSystem` by scheme, and one for the schemes that are not listed.
+# Subclasses of `file_systems.FileSystem` by scheme, and one for the schemes that are not listed.
 FILE_SYSTEMS = Registry[Any]("scheme of a URL")
 OTHER_SCHEMES = "*"
 # `local_paths`, `local_copy` and `with_urls` for URLs; see the functions of these names below.
@@ -28,72 +30,6 @@ _URL = re.compile(r"([a-zA-Z][a-zA-Z0-9+.-]*)://")
 _URL_IN_TEXT = re.compile(r"[a-zA-Z][a-zA-Z0-9+.-]*://[^,\"]+")  # In a list, or after NAME=.
 # Uses of paths whose URLs become local paths for a call, see `arguments.PathRule`.
 COPIED_USES = ("read", "write", "write_directory", "resume")
-
-
-class FileSystem(abc.ABC):
-    """Base class of file systems for `register_file_system`.
-
-    Methods are called with whole URLs. `FileNotFoundError` says that a file or directory does not
-    exist.
-    """
-
-    @abc.abstractmethod
-    def file_type(self, url: str) -> str | None:
-        """Returns `file` or `directory`; None if there is neither.
-
-        An object store has a directory if it has a file in it.
-        """
-
-    @abc.abstractmethod
-    def open(self, url: str, buffering: int = -1) -> Any:
-        """Opens a file for reading in binary mode; `buffering` is that of Python's `open`."""
-
-    @abc.abstractmethod
-    def version(self, url: str) -> int | str:
-        """Returns a version of a file, which changes whenever the file is written."""
-
-    @abc.abstractmethod
-    def names(self, directory: str) -> list[str]:
-        """Returns the names of the files and directories in a directory."""
-
-    @abc.abstractmethod
-    def tree(self, directory: str) -> dict[str, int]:
-        """Returns {path relative to the directory: size in bytes} of all files below it."""
-
-    @abc.abstractmethod
-    def glob(self, pattern: str) -> list[str]:
-        """Returns the URLs that match a pattern; `**` matches directories recursively."""
-
-    @abc.abstractmethod
-    def remove(self, url: str) -> None:
-        """Removes a file."""
-
-    @abc.abstractmethod
-    def remove_tree(self, directory: str) -> None:
-        """Removes a directory with all that is in it."""
-
-    @abc.abstractmethod
-    def upload(self, local: str, url: str) -> None:
-        """Copies a local file to a URL, where it appears whole; its directory is made."""
-
-    @abc.abstractmethod
-    def create(self, url: str, content: bytes) -> None:
-        """Writes a file that does not exist yet.
-
-        Raises:
-          FileExistsError: it exists.
-        """
-
-    def size(self, url: str) -> int:
-        """Returns the size of a file in bytes."""
-        with self.open(url) as file:
-            return file.seek(0, 2)
-
-    def require_writable(self, url: str) -> None:  # noqa: B027  Optional.
-        """Raises an `OSError` if it is known in advance that a file could not be written."""
-
-    def fail_at_once(self) -> None:  # noqa: B027  Optional.
-        """Turns repeated attempts off, for the calls of this thread."""
 
 
 def register_file_system(scheme: str) -> Callable[[type[FileSystem]], type[FileSystem]]:

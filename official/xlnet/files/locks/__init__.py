@@ -18,7 +18,7 @@ from official.xlnet.files import file_system
 from official.xlnet.files.atomic import is_local
 
 if TYPE_CHECKING:
-    from official.xlnet.files.leases import Lease
+    from official.xlnet.files.locks.leases import Lease
 
 LOCK_FILE = ".lock"
 
@@ -92,14 +92,14 @@ def _kernel_lock(path: str) -> Iterator[None]:
                     if os.path.samestat(first_status, os.stat(path)):
                         os.unlink(path)
     except filelock.Timeout:
-        from official.xlnet.files.leases import in_use
+        from official.xlnet.files.locks.leases import in_use
 
         raise in_use(path, "") from None
 
 
 @contextlib.contextmanager
 def _lease(path: str) -> Iterator[None]:
-    from official.xlnet.files.leases import held_lease
+    from official.xlnet.files.locks.leases import held_lease
 
     with held_lease(path) as lease:
         _held_leases[path] = lease

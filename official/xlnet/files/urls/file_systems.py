@@ -1,0 +1,76 @@
+"""File systems of URLs, for packages that bring one."""
+
+from __future__ import annotations
+
+import abc
+from typing import Any
+
+
+class FileSystem(abc.ABC):
+    """Files of a scheme of URLs: base class for `register_file_system`.
+
+    Methods are called with whole URLs. `FileNotFoundError` says that a file or directory does not
+    exist.
+    """
+
+    @abc.abstractmethod
+    def file_type(self, url: str) -> str | None:
+        """Returns `file` or `directory`; None if there is neither.
+
+        An object store has a directory if it has a file in it.
+        """
+
+    @abc.abstractmethod
+    def open(self, url: str, buffering: int = -1) -> Any:
+        """Opens a file for reading in binary mode; `buffering` is that of Python's `open`."""
+
+    @abc.abstractmethod
+    def version(self, url: str) -> int | str:
+        """Returns a version of a file, which changes whenever the file is written."""
+
+    @abc.abstractmethod
+    def names(self, directory: str) -> list[str]:
+        """Returns the names of the files and directories in a directory."""
+
+    @abc.abstractmethod
+    def tree(self, directory: str) -> dict[str, int]:
+        """Returns {path relative to the directory: size in bytes} of all files below it."""
+
+    @abc.abstractmethod
+    def glob(self, pattern: str) -> list[str]:
+        """Returns the URLs that match a pattern; `**` matches directories recursively."""
+
+    @abc.abstractmethod
+    def remove(self, url: str) -> None:
+        """Removes a file."""
+
+    @abc.abstractmethod
+    def remove_tree(self, directory: str) -> None:
+        """Removes a directory with all that is in it."""
+
+    @abc.abstractmethod
+    def upload(self, local: str, url: str) -> None:
+        """Copies a local file to a URL, where it appears whole; its directory is made."""
+
+    @abc.abstractmethod
+    def create(self, url: str, content: bytes) -> None:
+        """Writes a file that does not exist yet.
+
+        Raises:
+          FileExistsError: it exists.
+        """
+
+    def size(self, url: str) -> int:
+        """Returns the size of a file in bytes."""
+        with self.open(url) as file:
+            return file.seek(0, 2)
+
+    def require_writable(self, url: str) -> None:  # noqa: B027  Optional.
+        """Raises an `OSError` if it is known in advance that a file could not be written."""
+
+    def is_shared(self, url: str) -> bool:
+        """Whether other processes of this machine can read a file that this one has written."""
+        return True
+
+    def fail_at_once(self) -> None:  # noqa: B027  Optional.
+        """Turns repeated attempts off, for the calls of this thread."""
