@@ -12,6 +12,7 @@ import pytest
 from official.xlnet.configs import registry
 from official.xlnet.configs.former_modules import FORMER, name_today
 from official.xlnet.files.registry import full_name
+from official.xlnet.files.urls import FILE_SYSTEMS, LOCAL_COPIES
 from tests.helpers.documents import ROOT
 
 CODE = """
@@ -47,6 +48,7 @@ show(xlnet.XLNetPretrainer, xlnet.XLNetConfig.load(recipes + "/ernie2.yaml", ["v
 
 
 TABLES = [table for table in vars(registry).values() if isinstance(table, registry.Registry)]
+TABLES += [FILE_SYSTEMS, LOCAL_COPIES]
 
 
 @pytest.mark.parametrize("table", TABLES, ids=lambda table: table.key)

@@ -20,7 +20,7 @@ LOCKS = "unit/files/test_locks"
     ("changed", "dependent", "other"),
     [
         # Imported, also by others, in functions and in programs in strings.
-        ("official/xlnet/files/locks.py", LOCKS, "unit/configs/test_registry"),
+        ("official/xlnet/files/locks/__init__.py", LOCKS, "unit/configs/test_registry"),
         ("tests/helpers/tiny.py", "unit/api/test_argument_types", LOCKS),
         # Looked up: a value of a setting, a public name, a verb, all names of a registry.
         ("official/xlnet/projects/survey/universal.py", "projects/survey/test_universal", LOCKS),
