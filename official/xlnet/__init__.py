@@ -72,6 +72,7 @@ if TYPE_CHECKING:
     from official.xlnet.modeling.ops.initializers import register_attention_init
     from official.xlnet.projects.pictures.attention_maps import attention_maps
     from official.xlnet.projects.pictures.masks import make_masks
+    from official.xlnet.runtime.distribution import register_strategy
     from official.xlnet.runtime.history import read_history
     from official.xlnet.runtime.pages import register_page
     from official.xlnet.serving.export import export

@@ -32,7 +32,7 @@ from official.xlnet.files.schema import OneOf, Range, parts_of_union, without_ru
 # Modules that annotations and defaults take names from; none of them imports TensorFlow.
 _LIGHT = re.compile(
     r"typing|collections\.abc|numbers|data_prep\.settings|official\.xlnet\."
-    r"(files\.\w+|configs\.(choices|validation)|data\.(lost_rows|reading|result_files)|tokenization\.blanks)"
+    r"(files\.\w+|configs\.(choices|registry|validation)|data\.(lost_rows|reading|result_files)|tokenization\.blanks)"
 )
 _SCALARS = (bool, int, float, str)
 _SECTION = re.compile(r"^(Args|Returns|Raises|Example):$", re.MULTILINE)

@@ -46,6 +46,8 @@ FORMER = {
     "analysis.report_page": "projects.pictures.report_page",
     "analysis.window_page": "projects.pictures.window_page",
     "commands.inspect": "projects.pictures.inspect_verbs",
+    "runtime.agreement": "projects.clusters.workers",
+    "runtime.clusters": "projects.clusters.environment",
 }
 
 

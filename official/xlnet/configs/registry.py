@@ -42,6 +42,15 @@ CHECKPOINT_FORMATS = Registry[Any](
     tf1="checkpoints.convert.tf1_format",
     hf="checkpoints.convert.hf_format",
 )
+# Functions (longest wait for other workers, in seconds) that create a distribution strategy.
+STRATEGIES = Registry[Any](
+    "strategy",
+    one_device="runtime.distribution",
+    mirrored="runtime.distribution",
+    tpu="runtime.distribution",
+)
+# Functions (distribution strategy) to a `runtime.workers.Workers`, by the class of a strategy.
+WORKERS = Registry[Any]("workers of a strategy")
 # Parts of tasks; `tasks/catalog.py` enters the tasks in its folders.
 _TASKS = {"": "tasks.catalog"}
 TASKS = Registry[Any]("task.name", _TASKS)

@@ -19,6 +19,7 @@ import typing
 from typing import Annotated, Any, Literal, TypeVar
 
 from official.xlnet.errors import ConfigError, DataError, did_you_mean
+from official.xlnet.files.registry import Registry
 
 _FLOAT32_MAX = 3.4e38
 _NUMBERS: dict[Any, Any] = {int: numbers.Integral, float: numbers.Real}
@@ -92,6 +93,25 @@ class OneOf:
         if not isinstance(value, str) or value not in self.words:  # Arrays are not compared.
             got = f"{shown(value)}{did_you_mean(str(value), self.words)}"
             raise ConfigError(f"{where}: expected one of {', '.join(self.words)}, got {got}")
+
+
+class OneOfRegistry(OneOf):
+    """Rule: one of the names of a registry.
+
+    Args:
+      registry: the registry; its first name is the default.
+    """
+
+    registry: Registry
+
+    def __init__(self, registry: Registry):
+        object.__setattr__(self, "registry", registry)  # As of a frozen dataclass.
+
+    @property
+    def words(self) -> tuple[str, ...]:
+        """The names: the default, then the others in alphabetical order."""
+        default, *others = self.registry.names()
+        return default, *sorted(others)
 
 
 def conform(value: Any, kind: Any, where: str, error: type[Exception] = DataError) -> Any:

@@ -8,19 +8,19 @@ from typing import Annotated, Any
 import tensorflow as tf
 
 from official.xlnet.checkpoints.any_format import load_config
-from official.xlnet.configs.choices import CLUSTER_TIMEOUT, STRATEGIES
+from official.xlnet.configs.choices import CLUSTER_TIMEOUT
 from official.xlnet.configs.experiment import XLNetConfig
 from official.xlnet.configs.finetuning_defaults import (
     finetuning_configuration,
 )
-from official.xlnet.configs.registry import SEVERAL_RUNS
+from official.xlnet.configs.registry import SEVERAL_RUNS, STRATEGIES
 from official.xlnet.configs.validation import require
 from official.xlnet.data.examples import Example
 from official.xlnet.data.lost_rows import MAX_LOST, MaxLost
 from official.xlnet.errors import ConfigError
 from official.xlnet.files.arguments import Path, RunDirectory
 from official.xlnet.files.public import public
-from official.xlnet.files.schema import OneOf, Range
+from official.xlnet.files.schema import OneOfRegistry, Range
 from official.xlnet.inference.task_prediction import task_of
 from official.xlnet.jobs.baselines import add_baselines
 from official.xlnet.jobs.finetuning_inputs import (
@@ -46,7 +46,7 @@ def finetune(
     config: Path | None = None,
     set: Sequence[str] = (),
     vocab: Path | None = None,
-    strategy: Annotated[str, OneOf(STRATEGIES)] | tf.distribute.Strategy = "one_device",
+    strategy: Annotated[str, OneOfRegistry(STRATEGIES)] | tf.distribute.Strategy = "one_device",
     cpu_devices: Annotated[int, Range(1, 256)] = 1,
     runs: Annotated[int, Range(1, 10_000)] = 1,
     extra_train: Mapping[Path, float] | None = None,

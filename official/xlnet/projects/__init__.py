@@ -26,11 +26,13 @@ from official.xlnet.configs.registry import (
     SERVICES,
     SETTINGS,
     SEVERAL_RUNS,
+    STRATEGIES,
     TASK_LOSSES,
     TASK_PAGES,
     TASKS,
     TEXT_FILES,
     TEXT_FORMATS,
+    WORKERS,
     Registry,
 )
 from official.xlnet.files.urls import FILE_SYSTEMS, LOCAL_COPIES, OTHER_SCHEMES
@@ -49,6 +51,10 @@ PROJECTS: dict[str, tuple[tuple[Registry, str, tuple[str, ...]], ...]] = {
     "buckets": (
         (FILE_SYSTEMS, "file_system", (OTHER_SCHEMES,)),
         (LOCAL_COPIES, "staging", ("local_paths", "local_copy", "with_urls")),
+    ),
+    "clusters": (
+        (STRATEGIES, "multi_worker", ("multi_worker",)),
+        (WORKERS, "workers", ("CollectiveAllReduceStrategy",)),
     ),
     "garden": ((CLASSES, "bert_style_encoder", ("BertStyleLayer",)),),
     "pictures": (

@@ -1,28 +1,25 @@
-"""Distribution strategies, CPU threading and communication between workers."""
+"""Distribution strategies and their devices, CPU threads and memory."""
 
 from __future__ import annotations
 
 import ctypes
 import functools
 import os
-import signal
 from collections.abc import Callable
 
-import numpy as np
 import tensorflow as tf
 from absl import logging
 
 from official.xlnet.configs.choices import CLUSTER_TIMEOUT
+from official.xlnet.configs.registry import STRATEGIES
 from official.xlnet.configs.training import TrainingConfig
 from official.xlnet.configs.validation import require
-from official.xlnet.errors import ConfigError
-from official.xlnet.runtime.clusters import find_cluster
+from official.xlnet.errors import ConfigError, XLNetError
 from official.xlnet.runtime.cores import num_cores, num_parallel_slices
 
 # Parameters of glibc's mallopt(3).
 _M_TRIM_THRESHOLD, _M_MMAP_THRESHOLD = -1, -3
 _LARGE_BYTES = 1 << 20  # Blocks above this size are returned as soon as they are freed.
-_START_SECONDS = 300  # Longest start of TensorFlow once all workers are there.
 
 
 def prepare_devices(
@@ -68,12 +65,11 @@ def create_strategy(
     """Creates a `tf.distribute.Strategy` by name.
 
     Args:
-      name: one of `STRATEGIES`. `mirrored` uses all GPUs, or all logical CPU devices if there is
-        no GPU; `multi_worker` uses the workers of `find_cluster`; `tpu` uses the local TPUs, or
-        those named by TPU_NAME.
+      name: name of a registered strategy. `mirrored` uses all GPUs, or all logical CPU devices if
+        there is no GPU; `tpu` uses the local TPUs, or those named by TPU_NAME.
       cpu_devices: number of logical devices to split the CPU into, for testing multi-replica
         training without GPUs.
-      cluster_timeout: longest wait for the other workers of `multi_worker`, in seconds.
+      cluster_timeout: longest wait for other workers, in seconds.
 
     Returns:
       The strategy.
@@ -84,37 +80,68 @@ def create_strategy(
     """
     if cpu_devices > 1:
         _split_cpu(cpu_devices)
-    num_gpus = len(tf.config.list_physical_devices("GPU"))
-    kind = "GPU" if num_gpus else "CPU"
-    if name == "one_device":
-        return tf.distribute.OneDeviceStrategy(f"device:{kind}:0")
-    if name == "mirrored":
-        return _mirrored(tuple(device.name for device in tf.config.list_logical_devices(kind)))
-    cluster = find_cluster(num_gpus, cluster_timeout) if name == "multi_worker" else None
+    create = STRATEGIES[name]
     try:
-        if cluster is not None:
-            # TensorFlow waits for a worker that is killed now, and no thread could end it, as it
-            # holds Python's lock.
-            signal.alarm(_START_SECONDS)
-            return tf.distribute.MultiWorkerMirroredStrategy(cluster)
-        resolver = tf.distribute.cluster_resolver.TPUClusterResolver.connect(tpu="")
-        return tf.distribute.TPUStrategy(resolver)
+        return create(cluster_timeout)
+    except XLNetError:
+        raise
     except (tf.errors.OpError, RuntimeError, ValueError, KeyError) as error:
         message = str(error).strip().partition("\n")[0]
         raise ConfigError(f"strategy: {name} cannot be used here: {message}") from error
-    finally:
-        if cluster is not None:
-            signal.alarm(0)
+
+
+def register_strategy(name: str) -> Callable[[Callable], Callable]:
+    """Decorator that registers a distribution strategy.
+
+    The function takes the longest time to wait for other workers, in seconds, and returns a
+    `tf.distribute.Strategy`.
+
+    Args:
+      name: value of `strategy` that selects it.
+
+    Raises:
+      ConfigError: a strategy is already registered under the name.
+
+    Example:
+      >>> @register_strategy("first_gpus")
+      ... def first_gpus(timeout_seconds):
+      ...     return tf.distribute.MirroredStrategy(["GPU:0", "GPU:1"])
+    """
+    return STRATEGIES.register(name)
+
+
+@register_strategy("one_device")
+def one_device(timeout_seconds: float) -> tf.distribute.Strategy:
+    """Creates the strategy of the first GPU, or of the CPU if there is no GPU."""
+    return tf.distribute.OneDeviceStrategy(f"device:{_device_type()}:0")
+
+
+@register_strategy("mirrored")
+def mirrored(timeout_seconds: float) -> tf.distribute.Strategy:
+    """Creates the strategy of all GPUs, or of all logical CPU devices if there is no GPU."""
+    devices = tf.config.list_logical_devices(_device_type())
+    return _mirrored(tuple(device.name for device in devices))
 
 
 @functools.cache
 def _mirrored(devices: tuple[str, ...]) -> tf.distribute.Strategy:
-    """The mirrored strategy of the devices, one for all runs of a process.
+    """Returns the mirrored strategy of some devices, the same one for all runs of a process.
 
-    Each one numbers its sums over replicas from the start, and TensorFlow refuses two sums of one
-    number and different shapes.
+    Each strategy numbers its sums over replicas from the start, and TensorFlow refuses two sums
+    with the same number and different shapes.
     """
     return tf.distribute.MirroredStrategy(devices)
+
+
+@register_strategy("tpu")
+def tpu(timeout_seconds: float) -> tf.distribute.Strategy:
+    """Creates the strategy of the local TPUs, or of those named by TPU_NAME."""
+    resolver = tf.distribute.cluster_resolver.TPUClusterResolver.connect(tpu="")
+    return tf.distribute.TPUStrategy(resolver)
+
+
+def _device_type() -> str:
+    return "GPU" if tf.config.list_physical_devices("GPU") else "CPU"
 
 
 def limit_threads(training: TrainingConfig) -> None:
@@ -166,60 +193,6 @@ def release_memory(training: TrainingConfig) -> None:
 def is_chief(strategy: tf.distribute.Strategy) -> bool:
     """Whether this process is the chief worker, which writes checkpoints and logs."""
     return strategy.extended.should_checkpoint
-
-
-def num_workers(strategy: tf.distribute.Strategy) -> int:
-    """Number of worker processes in synchronous training."""
-    resolver = strategy.cluster_resolver
-    if not isinstance(strategy, tf.distribute.MultiWorkerMirroredStrategy) or resolver is None:
-        return 1
-    return max(1, sum(map(len, resolver.cluster_spec().as_dict().values())))
-
-
-def on_any_worker(strategy: tf.distribute.Strategy, is_true: bool) -> bool:
-    """Logical OR of a flag over all workers (a collective: every worker has to call it).
-
-    Args:
-      strategy: the distribution strategy.
-      is_true: the flag of this worker.
-
-    Returns:
-      Whether the flag is set on any worker.
-    """
-    if num_workers(strategy) == 1:
-        return is_true
-    return bool(sum_over_workers(strategy, np.array(is_true, np.int64)))
-
-
-def wait_for_workers(strategy: tf.distribute.Strategy) -> None:
-    """Blocks until every worker has called it, e.g. until the chief has written its files."""
-    on_any_worker(strategy, False)
-
-
-def sum_over_workers(strategy: tf.distribute.Strategy, array: np.ndarray) -> np.ndarray:
-    """Sum of an array over all workers (a collective: every worker has to call it).
-
-    Args:
-      strategy: the distribution strategy.
-      array: the array of this worker, int64 [...].
-    """
-    return _adder(strategy)(tf.constant(array)).numpy()
-
-
-@functools.cache
-def _adder(strategy: tf.distribute.Strategy) -> Callable[[tf.Tensor], tf.Tensor]:
-    """Function that sums a tensor over workers; all replicas of a worker have the same one."""
-    per_worker = strategy.num_replicas_in_sync // num_workers(strategy)
-
-    def add(array: tf.Tensor) -> tf.Tensor:
-        replica = tf.distribute.get_replica_context()
-        is_first = tf.cast(replica.replica_id_in_sync_group % per_worker == 0, tf.int64)
-        return replica.all_reduce(tf.distribute.ReduceOp.SUM, is_first * array)
-
-    def summed(array: tf.Tensor) -> tf.Tensor:
-        return strategy.experimental_local_results(strategy.run(add, args=(array,)))[0]
-
-    return tf.function(summed, autograph=False)
 
 
 def compiles_step(jit_compile: bool | None, strategy: tf.distribute.Strategy) -> bool:

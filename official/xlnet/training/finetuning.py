@@ -33,7 +33,6 @@ from official.xlnet.inference.task_prediction import (
     unit_lengths,
 )
 from official.xlnet.modeling.models.lora import merge_lora
-from official.xlnet.runtime.agreement import lost_workers, require_agreement
 from official.xlnet.tasks.batching import TrainingBatches
 from official.xlnet.tasks.data_report import DATA_FILE, data_report
 from official.xlnet.tasks.reports import write_report
@@ -112,12 +111,12 @@ def run_finetuning(
     report = data_report(task, train, dev, lengths, counts)
     parts = task, batches, dev, report
     loop = FineTuningLoop(*parts, output, start.strategy, start.with_head, start.selects)
-    with only_writer(output, loop.is_chief), lost_workers(start.strategy):
+    with only_writer(output, loop.is_chief), loop.workers.lost_worker_errors():
         loop.train(inputs, start.init_from)
         model = loop.state.model
         if config.training.lora_rank:
             merge_lora(model)
-        require_agreement(start.strategy, lambda: {"best checkpoint": newest_checkpoint(output)})
+        loop.workers.require_agreement(lambda: {"best checkpoint": newest_checkpoint(output)})
         model_directory.restore(output, encoder=model.encoder, head=model.head)
         # One device computes as `evaluate` does, to the last digit; replicas share the work.
         is_alone = replicas == 1 and not isinstance(start.strategy, tf.distribute.TPUStrategy)

@@ -35,16 +35,11 @@ from official.xlnet.files.locks import require_in_place
 from official.xlnet.modeling.kernels.product_type import advice_on_products, matmul_precision
 from official.xlnet.modeling.models.trainable_model import TrainableModel
 from official.xlnet.modeling.ops.keras import keras
-from official.xlnet.runtime.agreement import require_agreement
-from official.xlnet.runtime.distribution import (
-    compiles_step,
-    is_chief,
-    on_any_worker,
-    wait_for_workers,
-)
+from official.xlnet.runtime.distribution import compiles_step, is_chief
 from official.xlnet.runtime.metrics_log import NoLog, RunLog
 from official.xlnet.runtime.preemption import TerminationSignal
 from official.xlnet.runtime.progress import interval_passed, minutes_and_seconds, waiting
+from official.xlnet.runtime.workers import workers_of
 from official.xlnet.tokenization.special_tokens import VOCAB_FILE
 from official.xlnet.tokenization.tokenizer import Tokenizer
 from official.xlnet.training.optimization import create_optimizer
@@ -71,6 +66,7 @@ class Loop(keras.callbacks.Callback):
       num_kept: number of most recent checkpoints to keep.
 
     Attributes:
+      workers: the worker processes of the run.
       state: what a checkpoint holds: `model`, `optimizer` and the `parts` of a subclass.
       step: the last step that has been taken.
       start: the last step before this call.
@@ -95,6 +91,7 @@ class Loop(keras.callbacks.Callback):
         super().__init__()
         self.parts: dict[str, Any] = {}
         self.config, self.output, self.strategy = config, output, strategy
+        self.workers = workers_of(strategy)
         self.is_chief = is_chief(strategy)
         self._vocab = vocab
         self._last_step = last_step
@@ -176,8 +173,7 @@ class Loop(keras.callbacks.Callback):
           DivergedError: the loss or gradient norm is not finite.
         """
         saved, training = newest_checkpoint(self._folder), self.config.training
-        require_agreement(
-            self.strategy,
+        self.workers.require_agreement(
             lambda: {
                 "version": __version__,
                 "configuration": self.config.as_dict(),
@@ -226,7 +222,7 @@ class Loop(keras.callbacks.Callback):
             steps = self._last_step - self.step
             self.set_model(model)
             model.fit(data, steps_per_epoch=steps, verbose=0, callbacks=[self._hooks()])
-            wait_for_workers(self.strategy)  # A scheduler may end all others with the first.
+            self.workers.wait()  # A scheduler may end all others with the first.
         how = f"at step {self.step}; checkpoint saved in {self.output}"
         if self._termination.received == signal.SIGINT:
             raise StoppedError(f"interrupted {how}; the same call resumes")
@@ -312,8 +308,8 @@ class Loop(keras.callbacks.Callback):
         if self.evaluate(before) or is_due:
             self._save()
         received = bool(self._termination.received)
-        if on_any_worker(self.strategy, received or now >= self._deadline):
-            self._preempted = on_any_worker(self.strategy, received)
+        if self.workers.any(received or now >= self._deadline):
+            self._preempted = self.workers.any(received)
             self.model.stop_training = True
 
     def on_train_end(self, logs=None):

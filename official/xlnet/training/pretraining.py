@@ -10,16 +10,16 @@ import numpy as np
 import tensorflow as tf
 
 from official.xlnet.checkpoints.any_format import load_config, weights_checksum
-from official.xlnet.configs.choices import CLUSTER_TIMEOUT, STRATEGIES
+from official.xlnet.configs.choices import CLUSTER_TIMEOUT
 from official.xlnet.configs.experiment import XLNetConfig, recipe_path
+from official.xlnet.configs.registry import STRATEGIES
 from official.xlnet.configs.validation import require
 from official.xlnet.data.pretraining_dataset import Records, reading_errors
 from official.xlnet.errors import DataError
 from official.xlnet.files.arguments import COMMAS, Path, RunDirectory, weighted
 from official.xlnet.files.locks import only_writer
 from official.xlnet.files.public import public
-from official.xlnet.files.schema import OneOf, Range
-from official.xlnet.runtime.agreement import lost_workers
+from official.xlnet.files.schema import OneOfRegistry, Range
 from official.xlnet.runtime.distribution import prepare_devices
 from official.xlnet.runtime.history import read_history
 from official.xlnet.runtime.host import host_state_kept
@@ -41,7 +41,7 @@ def pretrain(
     steps: Annotated[int, Range(1)] | None = None,
     minutes: Annotated[float, Range(0, 10_000_000)] | None = None,
     init_from: Path | None = None,
-    strategy: Annotated[str, OneOf(STRATEGIES)] | tf.distribute.Strategy = "one_device",
+    strategy: Annotated[str, OneOfRegistry(STRATEGIES)] | tf.distribute.Strategy = "one_device",
     cpu_devices: Annotated[int, Range(1, 256)] = 1,
     cluster_timeout: Annotated[float, Range(1, 1_000_000)] = CLUSTER_TIMEOUT,
 ) -> dict[str, float]:
@@ -114,7 +114,7 @@ def pretrain(
     with (
         only_writer(output, loop.is_chief),
         reading_errors(paths[0], "train", *paths[1:]),
-        lost_workers(distribution),
+        loop.workers.lost_worker_errors(),
     ):
         loop.train(inputs, init_from)
         history = read_history(output)

@@ -10,8 +10,14 @@ import sys
 import time
 
 from official.xlnet.configs.experiment import XLNetConfig
+from official.xlnet.configs.registry import STRATEGIES
 from official.xlnet.runtime.history import HISTORY_FILE
 from tests.helpers.world import command
+
+
+def strategies_of_replicas():
+    """Names of the strategies that can have several replicas on this machine."""
+    return sorted({*STRATEGIES.names()} - {"one_device", "tpu"})
 
 
 def start_cluster(strategy, arguments, replicas=2, program="official.xlnet.cli", last=()):

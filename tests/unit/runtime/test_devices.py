@@ -5,8 +5,11 @@ import types
 import pytest
 import tensorflow as tf
 
+from official.xlnet.configs.registry import STRATEGIES
 from official.xlnet.configs.training import TrainingConfig
+from official.xlnet.files.schema import OneOfRegistry
 from official.xlnet.runtime import cores, distribution
+from official.xlnet.runtime.workers import Workers, workers_of
 from tests.helpers.compare import assert_refused
 
 TPU = tf.distribute.TPUStrategy.__new__(tf.distribute.TPUStrategy)
@@ -52,6 +55,34 @@ def test_slices_in_parallel(num_cores, wanted, num_rows, has_accelerator, expect
     monkeypatch.setattr(cores, "num_cores", lambda: num_cores)
     training = TrainingConfig(parallel_slices=wanted)
     assert cores.num_parallel_slices(training, num_rows, has_accelerator) == expected
+
+
+def test_a_registered_strategy_is_created_and_its_errors_are_one_line():
+    strategy = tf.distribute.get_strategy()
+
+    @distribution.register_strategy("test_strategy")
+    def create(timeout_seconds):
+        if timeout_seconds < 5:
+            raise RuntimeError("no device\nof this kind")
+        return strategy
+
+    try:
+        assert OneOfRegistry(STRATEGIES).words[-2:] == ("test_strategy", "tpu")
+        assert distribution.create_strategy("test_strategy", cluster_timeout=5) is strategy
+        message = "^strategy: test_strategy cannot be used here: no device$"
+        assert_refused(message, distribution.create_strategy, "test_strategy", cluster_timeout=4)
+    finally:
+        del STRATEGIES["test_strategy"]
+    assert_refused("expected one of one_device", distribution.create_strategy, "test_strategy")
+
+
+def test_workers_of_an_unknown_strategy_are_one_process():
+    extended = types.SimpleNamespace(_in_multi_worker_mode=lambda: False)
+    strategy = types.SimpleNamespace(extended=extended)
+    assert type(workers_of(strategy)) is Workers
+    assert workers_of(strategy).any(True) and not workers_of(strategy).any(False)
+    extended._in_multi_worker_mode = lambda: True
+    assert_refused("strategy: expected a strategy of one process, or of ", workers_of, strategy)
 
 
 def test_float16_on_a_tpu_is_an_error(monkeypatch):

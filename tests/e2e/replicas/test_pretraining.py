@@ -1,4 +1,4 @@
-"""One device, mirrored and multi-worker runs are the same run, and one continues another."""
+"""Runs on one device and on several replicas are the same run, and one continues another."""
 
 import json
 import os
@@ -22,6 +22,7 @@ from tests.helpers.replicas.clusters import (
     recipe_of_replicas,
     start_cluster,
     start_process,
+    strategies_of_replicas,
 )
 from tests.helpers.runs import losses_of
 
@@ -70,7 +71,7 @@ def test_replicas_together_are_one_device_which_goes_on(recipe, runs, tmp_path):
     assert_same_run(model_dir, directory / "one_device")
 
 
-@pytest.mark.parametrize("strategy", ["mirrored", "multi_worker"])
+@pytest.mark.parametrize("strategy", strategies_of_replicas())
 def test_plain_fit_gives_every_replica_its_rows_and_their_memory(recipe, strategy):
     arguments = ["--config", recipe, "--data", f"{recipe}/data", "--steps", str(STEPS)]
     processes = start_cluster(strategy, arguments, program="tests.helpers.replicas.keras_fit")

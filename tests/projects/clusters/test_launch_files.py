@@ -1,11 +1,10 @@
-"""Launch files: what has to agree in them, and dry runs as Kubernetes, Slurm and gcloud would."""
+"""Launch files: what has to agree in them, and dry runs as Kubernetes and Slurm would."""
 
 import json
 import os
 import pathlib
 import shutil
 import subprocess
-import sys
 
 import numpy as np
 import pytest
@@ -14,20 +13,13 @@ import yaml
 from official.xlnet.configs.experiment import XLNetConfig
 from official.xlnet.training.pretraining import pretrain
 from tests.helpers.replicas.clusters import finish, free_ports, start_process
+from tests.helpers.replicas.recorded_programs import RECORDING, calls, programs
 from tests.helpers.runs import losses_of
 
 LAUNCH = pathlib.Path(__file__).parents[3] / "tools/launch"
 STEPS = 5
+__all__ = ["programs"]  # A fixture.
 
-# Records its arguments as a line of the file `calls`; XLNET_TEST_STATUS says what it ends with.
-RECORDING = """
-import json, os, sys
-folder, name = os.path.split(sys.argv[0])
-with open(os.path.join(folder, "calls"), "a") as file:
-    file.write(json.dumps([name, *sys.argv[1:]]) + "\\n")
-statuses = json.loads(os.environ.get("XLNET_TEST_STATUS", "{}"))
-sys.exit(max(statuses.get(word, 0) for word in (name, *sys.argv[1:])))
-"""
 # `xlnet`, with other names for hosts and folders.
 TRAINING = """
 import json, os, sys
@@ -56,29 +48,6 @@ tasks = [
 ]
 sys.exit(max(task.wait() for task in tasks))
 """
-
-
-@pytest.fixture
-def programs(tmp_path, monkeypatch):
-    """Puts programs, {name: Python code}, first on the PATH, and sets variables."""
-    for name in [name for name in os.environ if name.startswith("SLURM")] + ["TF_CONFIG", "RANK"]:
-        monkeypatch.delenv(name, raising=False)
-    monkeypatch.setenv("PATH", f"{tmp_path / 'bin'}:{os.environ['PATH']}")
-    (tmp_path / "bin").mkdir()
-
-    def put(variables, **codes):
-        for name, value in variables.items():
-            monkeypatch.setenv(name, value)
-        for name, code in codes.items():
-            (tmp_path / "bin" / name).write_text(f"#!{sys.executable}\n{code}")
-            (tmp_path / "bin" / name).chmod(0o755)
-
-    return put
-
-
-def calls(tmp_path):
-    """The recorded calls: names and arguments."""
-    return [json.loads(line) for line in (tmp_path / "bin/calls").read_text().splitlines()]
 
 
 def kubernetes():
@@ -117,24 +86,6 @@ def test_a_preempted_slurm_job_is_queued_again(status, programs, tmp_path):
     expected = ["srun", "--kill-on-bad-exit=1", "xlnet", *arguments, "--strategy=multi_worker"]
     assert first == expected
     assert rest == ([["scontrol", "requeue", "17"]] if status > 74 else [])
-
-
-@pytest.mark.parametrize("create", [[], ["create"]])
-def test_the_tpu_script_creates_installs_and_starts(create, programs, tmp_path):
-    variables = {"NAME": "a-tpu", "ZONE": "a-zone", "BUCKET": "a-bucket", "WHEEL": "a.whl"}
-    variables["XLNET_TEST_STATUS"] = json.dumps({"describe": len(create)})
-    programs(variables, xlnet=RECORDING, gcloud=RECORDING)
-    arguments = ["pretrain", "--config=bucket/a config.yaml", "--data=d", "--output=$m"]
-    subprocess.run([LAUNCH / "tpu_vm.sh", *arguments], check=True)
-    made = calls(tmp_path)
-    assert [call[4] for call in made] == ["describe", *create, "scp", "ssh", "ssh"]
-    for call in made:
-        assert call[:4] == ["gcloud", "compute", "tpus", "tpu-vm"] and "--zone=a-zone" in call
-    install, start = (call[-1].removeprefix("--command=") for call in made[-2:])
-    subprocess.run(["bash", "-n", "-c", install], check=True)
-    assert "gcsfuse --implicit-dirs a-bucket bucket" in install
-    subprocess.run(["bash", "-c", start], check=True)  # As the shell of the TPU VM reads it.
-    assert calls(tmp_path)[-1] == ["xlnet", *arguments, "--strategy=tpu"]
 
 
 @pytest.fixture

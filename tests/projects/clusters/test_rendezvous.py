@@ -10,8 +10,9 @@ import time
 import pytest
 
 from official.xlnet.errors import ConfigError, PeerLostError
-from official.xlnet.runtime import clusters
-from official.xlnet.runtime.clusters import find_cluster, meet
+from official.xlnet.projects.clusters import environment, rendezvous
+from official.xlnet.projects.clusters.environment import find_cluster
+from official.xlnet.projects.clusters.rendezvous import meet
 from tests.helpers.compare import assert_refused
 from tests.helpers.replicas.clusters import free_ports
 
@@ -22,7 +23,7 @@ PORT = 20000 + 60123 * 16 % 10000
 @pytest.fixture
 def variables(monkeypatch):
     """Sets the environment of a worker, {name: value}, None for none; no worker is waited for."""
-    monkeypatch.setattr(clusters, "meet", lambda index, addresses, _: addresses)
+    monkeypatch.setattr(environment, "meet", lambda index, addresses, _: addresses)
     known = {}
 
     def set_variables(**values):
@@ -177,7 +178,7 @@ def test_workers_meet_in_any_order_and_whatever_else_connects(is_known):
 
 
 def test_a_wait_has_words_and_an_end(monkeypatch, capfd):
-    monkeypatch.setattr(clusters, "SAY_SECONDS", 1.0)
+    monkeypatch.setattr(rendezvous, "LOG_SECONDS", 1.0)
     first, second, third = (f"127.0.0.1:{port}" for port in free_ports(3))
     for error in at_once(*((meet, n, [first, second, third], 3) for n in (0, 1))):
         assert isinstance(error, PeerLostError) and error.exit_status == 76

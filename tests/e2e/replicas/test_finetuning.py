@@ -13,7 +13,12 @@ from official.xlnet import cli
 from official.xlnet.errors import PreemptedError
 from official.xlnet.inference.task_prediction import load_task
 from tests.helpers.corpora import vocabulary_dir
-from tests.helpers.replicas.clusters import finish, start_cluster, wait_for_step
+from tests.helpers.replicas.clusters import (
+    finish,
+    start_cluster,
+    strategies_of_replicas,
+    wait_for_step,
+)
 from tests.helpers.runs import losses_of
 from tests.helpers.task_corpora import labelled, task_config, write_table
 
@@ -82,7 +87,7 @@ def test_one_device_continues_a_run_that_was_preempted_on_two(arguments, one_dev
     assert_same_model(output, one_device)
 
 
-@pytest.mark.parametrize("strategy", ["mirrored", "multi_worker"])
+@pytest.mark.parametrize("strategy", strategies_of_replicas())
 def test_replicas_give_the_model_of_one_device(arguments, one_device, tmp_path, strategy):
     """Once in one go, and once preempted and resumed."""
     calm, preempted = tmp_path / "calm", tmp_path / "preempted"

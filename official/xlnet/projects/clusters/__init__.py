@@ -1,0 +1,1 @@
+"""Training on several machines: `--strategy=multi_worker`."""

@@ -1,0 +1,128 @@
+"""The workers of a cluster during a run: agreement, sums over workers, errors of lost workers."""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import hashlib
+import json
+import re
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any
+
+import numpy as np
+import tensorflow as tf
+
+from official.xlnet.configs.registry import WORKERS
+from official.xlnet.errors import ConfigError, PeerLostError
+from official.xlnet.runtime.progress import elapsed_time
+from official.xlnet.runtime.workers import Workers
+
+_LOG_SECONDS = 30
+# Messages of collective operations and of the coordination service after a worker was lost.
+_LOST = re.compile(r"Collective ops is aborted|heartbeat|unhealthy|[Ss]ocket closed|[Cc]onnect")
+_DIGEST_BYTES = 7  # Bytes of a SHA-256 that fit into an int64.
+
+
+@WORKERS.register("CollectiveAllReduceStrategy")
+def workers_of_cluster(strategy: tf.distribute.Strategy) -> Workers:
+    """Returns the workers of a `MultiWorkerMirroredStrategy`."""
+    resolver = strategy.cluster_resolver
+    if resolver is None:
+        return Workers()
+    jobs = resolver.cluster_spec().as_dict()
+    num_workers = sum(len(addresses) for addresses in jobs.values())
+    if num_workers <= 1:
+        return Workers()
+    return ClusterWorkers(strategy, num_workers)
+
+
+class ClusterWorkers(Workers):
+    """Several workers, each a process that runs the same steps on its rows of a batch.
+
+    Every worker has to call the methods at the same places, as they communicate.
+
+    Args:
+      strategy: the distribution strategy.
+      num_workers: number of workers.
+    """
+
+    def __init__(self, strategy: tf.distribute.Strategy, num_workers: int):
+        self._strategy = strategy
+        self._num_workers = num_workers
+
+    def require_agreement(self, get_aspects: Callable[[], Mapping[str, Any]]) -> None:
+        aspects = get_aspects()
+        digests_NA = np.zeros((self._num_workers, len(aspects)), np.int64)
+        this_worker = self._strategy.cluster_resolver.task_id
+        digests_NA[this_worker] = [_digest(value) for value in aspects.values()]
+        with elapsed_time(f"waiting for all {self._num_workers} workers", _LOG_SECONDS):
+            all_digests_NA = self._sum(digests_NA)
+        for name, digests_N in zip(aspects, all_digests_NA.T, strict=True):
+            differing = np.flatnonzero(digests_N != digests_N[0])
+            if len(differing):
+                raise ConfigError(
+                    f"workers: expected the same {name} on all {self._num_workers}, got another "
+                    f"one on worker {', '.join(map(str, differing))} than on worker 0; start all "
+                    "of them with the same command and files"
+                )
+
+    def any(self, is_true: bool) -> bool:
+        return bool(self._sum(np.array(is_true, np.int64)))
+
+    def wait(self) -> None:
+        self.any(False)
+
+    @contextlib.contextmanager
+    def lost_worker_errors(self) -> Iterator[None]:
+        try:
+            yield
+        except tf.errors.OpError as error:
+            if not _LOST.search(error.message):
+                raise
+            lost = self._other_workers_in(error.message) or ["another worker"]
+            raise PeerLostError(
+                f"workers: lost {', '.join(lost)}; run the same command again on "
+                "all of them to resume from the last checkpoint"
+            ) from error
+
+    def _other_workers_in(self, message: str) -> list[str]:
+        """Returns the workers besides this one that an error message of TensorFlow names."""
+        resolver = self._strategy.cluster_resolver
+        this_worker = (resolver.task_type, str(resolver.task_id))
+        named = sorted(set(re.findall(r"/job:(\w+)/(?:replica:0/)?task:(\d+)", message)))
+        return [f"{job} {index}" for job, index in named if (job, index) != this_worker]
+
+    def _sum(self, array: np.ndarray) -> np.ndarray:
+        """Returns the sum of an int64 array over all workers."""
+        replicas_per_worker = self._strategy.num_replicas_in_sync // self._num_workers
+        add = _adder(self._strategy, replicas_per_worker)
+        return add(tf.constant(array)).numpy()
+
+
+@functools.cache
+def _adder(
+    strategy: tf.distribute.Strategy, replicas_per_worker: int
+) -> Callable[[tf.Tensor], tf.Tensor]:
+    """Returns a function that sums a tensor over workers; all replicas of a worker have the same.
+
+    It is kept for all runs of a process, so that it is traced once.
+    """
+
+    def add_on_replica(array: tf.Tensor) -> tf.Tensor:
+        replica = tf.distribute.get_replica_context()
+        is_first = replica.replica_id_in_sync_group % replicas_per_worker == 0
+        summand = tf.cast(is_first, tf.int64) * array
+        return replica.all_reduce(tf.distribute.ReduceOp.SUM, summand)
+
+    def add(array: tf.Tensor) -> tf.Tensor:
+        sums = strategy.run(add_on_replica, args=(array,))
+        return strategy.experimental_local_results(sums)[0]
+
+    return tf.function(add, autograph=False)
+
+
+def _digest(value: Any) -> int:
+    text = json.dumps(value, sort_keys=True, default=repr)
+    digest = hashlib.sha256(text.encode()).digest()
+    return int.from_bytes(digest[:_DIGEST_BYTES], "big")
