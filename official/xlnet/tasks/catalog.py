@@ -36,8 +36,9 @@ def _enter() -> None:
         for part_modules, (_, file) in zip(modules, _PARTS, strict=True):
             if file in files:
                 part_modules.update(dict.fromkeys(names, f"tasks.{folder}.{file}"))
-        formats = getattr(package, "HEAD_FORMATS", names)
-        HEAD_FORMATS.modules.update(dict.fromkeys(formats, f"tasks.{folder}.task"))
+        if "formats" in files:
+            formats = getattr(package, "HEAD_FORMATS", names)
+            HEAD_FORMATS.modules.update(dict.fromkeys(formats, f"tasks.{folder}.formats"))
     for (registry, _), part_modules in zip(_PARTS, modules, strict=True):
         # Tasks of the core are named before those of projects.
         registry.modules = {**part_modules, **registry.modules}

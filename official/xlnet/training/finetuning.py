@@ -32,7 +32,6 @@ from official.xlnet.inference.task_prediction import (
     require_labels,
     unit_lengths,
 )
-from official.xlnet.modeling.models.lora import merge_lora
 from official.xlnet.tasks.batching import TrainingBatches
 from official.xlnet.tasks.data_report import DATA_FILE, data_report
 from official.xlnet.tasks.reports import write_report
@@ -115,6 +114,8 @@ def run_finetuning(
         loop.train(inputs, start.init_from)
         model = loop.state.model
         if config.training.lora_rank:
+            from official.xlnet.modeling.models.lora import merge_lora
+
             merge_lora(model)
         loop.workers.require_agreement(lambda: {"best checkpoint": newest_checkpoint(output)})
         model_directory.restore(output, encoder=model.encoder, head=model.head)

@@ -17,7 +17,6 @@ from official.xlnet.configs.finetuning_defaults import describe_settings
 from official.xlnet.data.examples import Example
 from official.xlnet.errors import require_config
 from official.xlnet.inference.task_prediction import evaluate_examples
-from official.xlnet.modeling.models.lora import add_lora
 from official.xlnet.modeling.models.xlnet_task_model import XLNetTaskModel
 from official.xlnet.runtime.metric_text import metric_text
 from official.xlnet.runtime.progress import interval_passed
@@ -119,6 +118,8 @@ class FineTuningLoop(Loop):
                 parts |= loss.pretrained()
             model_directory.restore(init_from, **parts)
         if self.config.training.lora_rank:
+            from official.xlnet.modeling.models.lora import add_lora
+
             add_lora(model, self.config.training.lora_rank)
         return model
 

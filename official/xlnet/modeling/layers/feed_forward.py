@@ -7,7 +7,6 @@ import tensorflow as tf
 from official.xlnet.modeling.kernels.matrix_products import inner_width, product
 from official.xlnet.modeling.kernels.stateless_dropout import dropout, dropout_seed_of_call
 from official.xlnet.modeling.kernels.xla_kernels import fused
-from official.xlnet.modeling.layers.lora import AdaptedKernel
 from official.xlnet.modeling.ops.initializers import normal
 from official.xlnet.modeling.ops.keras import ConfiguredLayer, keras
 
@@ -98,9 +97,7 @@ class FeedForward(ConfiguredLayer):
 
 
 def _padded(kernel, paddings: list[list[int]]):
-    return (
-        kernel.padded(paddings) if isinstance(kernel, AdaptedKernel) else tf.pad(kernel, paddings)
-    )
+    return kernel.padded(paddings) if hasattr(kernel, "padded") else tf.pad(kernel, paddings)
 
 
 def _activate(activation: str, rate: float, x_BXF, seed):

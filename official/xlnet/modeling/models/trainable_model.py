@@ -11,7 +11,6 @@ import tensorflow as tf
 from official.xlnet.errors import require_config
 from official.xlnet.modeling.kernels.stateless_dropout import fold_in
 from official.xlnet.modeling.models.checked_fit import CheckedFit
-from official.xlnet.modeling.models.lora import add_lora
 from official.xlnet.modeling.ops.keras import (
     IS_KERAS_3,
     Metric,
@@ -90,6 +89,8 @@ class TrainableModel(CheckedFit):
         for block in encoder.blocks[: training.freeze_layers]:
             block.trainable = False
         if self._lora_rank:
+            from official.xlnet.modeling.models.lora import add_lora
+
             add_lora(self, self._lora_rank)
 
     def compile(

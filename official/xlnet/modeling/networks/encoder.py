@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import tensorflow as tf
 
 from official.xlnet.configs.experiment import XLNetConfig
 from official.xlnet.configs.registry import NETWORKS
 from official.xlnet.modeling.layers.lm_head import LMHead
-from official.xlnet.modeling.layers.lora import Lora
 from official.xlnet.modeling.ops.keras import IS_KERAS_3, Layer, require_no_other_keras
 from official.xlnet.modeling.ops.shapes import sizes
+
+if TYPE_CHECKING:
+    from official.xlnet.modeling.layers.lora import Lora
 
 Experiment = XLNetConfig | dict[str, Any]  # A configuration, or its dictionary.
 
@@ -76,6 +78,8 @@ class Encoder(Layer):
 
     def add_lora(self, rank: int) -> None:
         """Adds adapters to the blocks, and freezes all other weights."""
+        from official.xlnet.modeling.layers.lora import Lora
+
         self.lora = Lora(self.blocks, rank, dtype=self.dtype_policy)
         self.lora.freeze(self._flatten_layers(recursive=False, include_self=False))
         if IS_KERAS_3:

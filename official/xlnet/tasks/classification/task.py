@@ -4,16 +4,10 @@ from __future__ import annotations
 
 import collections
 import itertools
-import sys
 from collections.abc import Sequence
 
 import numpy as np
 
-from official.xlnet.checkpoints.convert.head_format import (
-    HeadFormat,
-    with_summary,
-)
-from official.xlnet.configs.registry import HEAD_FORMATS
 from official.xlnet.data.examples import TextExample
 from official.xlnet.errors import require_data
 from official.xlnet.tasks.classification import ClassificationConfig
@@ -38,8 +32,6 @@ from official.xlnet.tasks.reports import (
 )
 from official.xlnet.tasks.task import NUMBER_METRICS, Prediction, one_hot, register_task
 from official.xlnet.tasks.text_task import TextTask
-
-_SEQUENCE = "XLNetForSequenceClassification"  # HF's class.
 
 
 @register_task("classification")
@@ -297,23 +289,3 @@ def _true_and_predicted(
 ) -> tuple[list[str], list[str]]:
     true = [labels[label_index(labels, e.label, e.id)] for e in examples]
     return true, [p["label"] for p in predictions]
-
-
-HEAD_FORMATS["classification"] = HeadFormat(
-    rows=with_summary("SC", "model/classification_{scope}/logit"),
-    architecture=_SEQUENCE,
-    problem="single_label_classification",
-    usual_logits=range(2, sys.maxsize),
-)
-HEAD_FORMATS["multi_label"] = HeadFormat(  # The TF1 release has no such head.
-    rows=with_summary("SC", None),
-    architecture=_SEQUENCE,
-    problem="multi_label_classification",
-)
-HEAD_FORMATS["regression"] = HeadFormat(  # Mean and scale of the labels are in the last layer.
-    rows=with_summary("S1", "model/regression_{scope}/logit"),
-    architecture=_SEQUENCE,
-    problem="regression",
-    usual_logits=range(1, 2),
-    hf_labels=("LABEL_0",),
-)

@@ -7,11 +7,6 @@ from collections.abc import Sequence
 import numpy as np
 import tensorflow as tf
 
-from official.xlnet.checkpoints.convert.head_format import (
-    HeadFormat,
-    with_summary,
-)
-from official.xlnet.configs.registry import HEAD_FORMATS
 from official.xlnet.errors import require_data
 from official.xlnet.tasks.batching import Unit
 from official.xlnet.tasks.labels import combined, judged, rounded, softmax
@@ -142,8 +137,3 @@ class MultipleChoice(Task):
 
 def _prediction(probability_S):
     return {"choice": int(np.argmax(probability_S)), "probabilities": rounded(probability_S)}
-
-
-HEAD_FORMATS["multiple_choice"] = HeadFormat(
-    rows=with_summary("S1", "logits/dense"), architecture="XLNetForMultipleChoice"
-)

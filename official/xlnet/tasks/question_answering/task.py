@@ -11,9 +11,6 @@ from collections.abc import Sequence
 import numpy as np
 import tensorflow as tf
 
-from official.xlnet.checkpoints.convert.head_format import HeadFormat, dense
-from official.xlnet.checkpoints.convert.variable_map import row
-from official.xlnet.configs.registry import HEAD_FORMATS
 from official.xlnet.errors import require_data
 from official.xlnet.tasks.batching import Arrays, Unit
 from official.xlnet.tasks.question_answering import AnswerConfig, QuestionExample
@@ -280,33 +277,3 @@ def normalized(answer: str) -> str:
       'niledelta in egypt'
     """
     return " ".join(_ARTICLES.sub(" ", answer.lower().translate(_PUNCTUATION)).split())
-
-
-HEAD_FORMATS["question_answering"] = HeadFormat(
-    rows=(
-        *dense("head/start_logits", "D1", "start_logits/dense", "start_logits.dense"),
-        *dense("head/end_hidden", "ED", "end_logits/dense_0", "end_logits.dense_0"),
-        *(
-            row(
-                f"head/end_norm/{ours}",
-                "D",
-                f"end_logits/LayerNorm/{ours}",
-                "D",
-                f"end_logits.LayerNorm.{theirs}",
-                "D",
-            )
-            for ours, theirs in (("gamma", "weight"), ("beta", "bias"))
-        ),
-        *dense("head/end_logits", "D1", "end_logits/dense_1", "end_logits.dense_1"),
-        *dense("head/answer_hidden", "ED", "answer_class/dense_0", "answer_class.dense_0"),
-        *dense(
-            "head/answer_logits", "D1", "answer_class/dense_1", "answer_class.dense_1", bias=False
-        ),
-    ),
-    architecture="XLNetForQuestionAnswering",
-    hf_settings={key: f"task.{key}" for key in ("start_n_top", "end_n_top")},
-)
-HEAD_FORMATS["question_answering_simple"] = HeadFormat(
-    rows=dense("head/span_logits", "D2", None, "qa_outputs"),
-    architecture="XLNetForQuestionAnsweringSimple",
-)

@@ -9,9 +9,7 @@ from collections.abc import Iterable, Sequence
 
 import numpy as np
 
-from official.xlnet.checkpoints.convert.head_format import HeadFormat, dense
 from official.xlnet.configs.experiment import XLNetConfig
-from official.xlnet.configs.registry import HEAD_FORMATS
 from official.xlnet.errors import require_data
 from official.xlnet.files.schema import shown
 from official.xlnet.tasks.batching import Unit
@@ -306,8 +304,3 @@ def entity_tags(tags: Iterable[str], only_letters: bool = False) -> list[str]:
         known = f"{_AS_BIOES.get(letter, letter)}-{kind}" if kind else letter
         read.append(tag if tag == _OUTSIDE else known)
     return read
-
-
-HEAD_FORMATS["token_classification"] = HeadFormat(  # The TF1 release has no such head.
-    rows=dense("head/logits", "DC", None, "classifier"), architecture="XLNetForTokenClassification"
-)
