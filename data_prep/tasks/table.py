@@ -25,7 +25,6 @@ from official.xlnet.errors import ArgumentTypeError, DataError, require_data, re
 
 _FRAMES = ("__arrow_c_stream__", "__dataframe__")
 _CONVERSIONS = ("to_pylist", "tolist", "to_list", "numpy")  # Of arrays, columns and tensors.
-_NUMBERED = ("regression", "multiple_choice")  # Labels are numbers, even if these have names.
 # The index of `DataFrame.itertuples` and `to_records`: its name, in a named tuple, in a record.
 _INDEX = (("Index", True, False), ("index", False, True))
 _ADVICE = {"tuple": "; a tuple is one example with several texts", "set": "; a set has no order"}
@@ -64,8 +63,9 @@ def read_rows(reading: Reading) -> Iterator[Row]:
         used = {*settings.text_columns, settings.label_column, settings.group_column}
         left_out = reading.unread.keys() - used
         row = {str(n): plain(value) for n, value in named.items() if n not in left_out}
-        for name in reading.classes.keys() & row.keys() if settings.name not in _NUMBERED else ():
-            row[name] = _class_of(row[name], reading.classes[name], settings.labels, where)
+        if not settings.has_number_labels:
+            for name in reading.classes.keys() & row.keys():
+                row[name] = _class_of(row[name], reading.classes[name], settings.labels, where)
         yield row
 
 
@@ -168,7 +168,7 @@ def _opened(reading: Reading) -> Iterable[Any]:
         from tensorflow import nest
 
         ranks = [spec.shape.rank or 0 for spec in nest.flatten(source.element_spec)]
-        is_batched = min(ranks) > (reading.settings.name == "token_classification")
+        is_batched = min(ranks) > reading.settings.rank_of_rows
         require_data(not is_batched, where, "a row in each element", "batches; use .unbatch()")
         return source.as_numpy_iterator()
     if hasattr(source, "scanner"):  # An Arrow data set.

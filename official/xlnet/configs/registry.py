@@ -67,6 +67,8 @@ INPUTS = Registry[str]("inputs of an exported model", _TASKS)
 # Losses of `TaskConfig.auxiliary_losses`: layers (model section, objective.kind) that are called
 # with (encoder, batch, dropout seed) and return a loss of each unit.
 TASK_LOSSES = Registry[Any]("auxiliary loss of a task")
+# Classes of what has a label in a text, see `tasks/token_classification/label_units.py`.
+LABEL_UNITS = Registry[Any]("task.label_unit", word="tasks.token_classification.label_units")
 ANSWER_MODULES = Registry[Any]("task.answer_module", summary="tasks.classification.graph")
 # Formats of the text files of a corpus, by the name that `--format` has.
 TEXT_FORMATS = Registry[Any](

@@ -95,6 +95,9 @@ class TaskConfig(Section):
     needs_names: ClassVar[bool] = False  # Whether rows of Python have to name their values.
     weighs_examples: ClassVar[bool] = False  # Whether each example has a weight in the loss.
     has_text_columns: ClassVar[bool] = False  # Whether tables have texts and a label by these keys.
+    # Whether labels are numbers, also where a data set has names for them.
+    has_number_labels: ClassVar[bool] = False
+    rank_of_rows: ClassVar[int] = 0  # Smallest rank of the values of a row in a tf.data data set.
 
     def check(self) -> None:
         """Raises `ConfigError` if a value is out of range, or a key belongs to another task."""

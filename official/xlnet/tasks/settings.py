@@ -25,7 +25,7 @@ class LabelConfig(TaskConfig):
         labels as they are.
     """
 
-    unread_with = {"label_smoothing": ("name", ("regression", "multi_label", "token_regression"))}
+    unread_with = {"label_smoothing": ("name", ("regression", "multi_label"))}
     from_data = ("text_columns", "target_means", "target_scales")
     of_head = (*TaskConfig.of_head, "target_means", "target_scales")
 

@@ -129,6 +129,10 @@ class ClassificationConfig(AnswerModuleConfig):
     class_weights: Annotated[str, OneOf(("none", "balanced"))] = "none"
     label_separator: str = ","
 
+    @property
+    def has_number_labels(self) -> bool:  # type: ignore[override]
+        return self.name == "regression"
+
     def orders(self, num_texts):
         (order,) = super().orders(num_texts)
         return [order, order[::-1]] if self.both_orders else [order]

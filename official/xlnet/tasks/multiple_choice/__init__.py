@@ -24,6 +24,7 @@ class ChoiceConfig(TaskConfig):
     """
 
     needs_names = True
+    has_number_labels = True
 
     num_choices: Annotated[int, Range(2, 1000)] = 4
 

@@ -1,4 +1,4 @@
-"""Reader of words or letters with labels: CoNLL format, tables, plain sentences to predict.
+"""Reader of words with labels: CoNLL format, tables, plain sentences to predict.
 
 In CoNLL format every line is a word with its columns, separated by tabs or else by spaces, and its
 tag in the last one; sentences are separated by blank lines. `task.text_columns` and
@@ -6,8 +6,8 @@ tag in the last one; sentences are separated by blank lines. `task.text_columns`
 (frame, JSON lines, Parquet) has a sentence in each row: a list `words` or `tokens`, and a list
 `tags`, `ner_tags`, `labels` or `task.label_column`.
 
-A string in place of the list of words is a sequence whose letters have the labels, in a list or in
-a string of equal length; TSV and CSV have such rows, too.
+Where something else than words has the labels (`task.label_unit`), its rows have other values in
+place of the list of words; TSV and CSV may have such rows, too.
 """
 
 from __future__ import annotations
@@ -26,12 +26,11 @@ from data_prep.tasks.rows import (
     group_of,
     renamed,
     row_id,
-    texts,
     usable,
 )
 from data_prep.tasks.rows import number as number_of
-from data_prep.tasks.rows import text as text_of
 from data_prep.tasks.table import is_table, read_rows
+from official.xlnet.configs.registry import LABEL_UNITS
 from official.xlnet.configs.task import TaskConfig
 from official.xlnet.data.reading import Reading, register_reader
 from official.xlnet.errors import DataError, require_data
@@ -40,16 +39,15 @@ from official.xlnet.files.schema import shown
 from official.xlnet.files.text import open_text
 from official.xlnet.tasks.settings import LabelConfig
 from official.xlnet.tasks.token_classification import TagConfig, TaggedExample
+from official.xlnet.tasks.token_classification.label_units import TAG_COLUMNS, LabelUnit
 
 _DOCUMENT = "-DOCSTART-"  # First field of a document separator.
-_TAGS = ("tags", "ner_tags", "labels", "label")
 _CONLLU = ("id", "form", "lemma", "upos", "xpos", "feats", "head", "deprel", "deps", "misc")
 _NO_WORD = re.compile(r"#|\d+[-.]\d+$")  # Comments, ranges and empty nodes in files with numbers.
 _TAG = re.compile(r"O|[BIESLU]-\S+")  # Of the schemes BIO, BIOES and BILOU.
 _FEW_LINES = 2  # So many sentences may have the same number of words by chance.
 
 
-@register_reader("token_regression")
 @register_reader("token_classification")
 def read_conll(reading: Reading) -> Iterator[TaggedExample]:
     """Reads sentences.
@@ -71,11 +69,9 @@ def read_conll(reading: Reading) -> Iterator[TaggedExample]:
     if not is_table(reading):
         with open_text(reading.path) as file:
             text = file.read().split("\n")
-    if not text or _has_sequences(reading, text[0]):
-        is_plain = text and not reading.with_labels and row_format_of(reading.path) is None
-        plain: Iterator[Row] = ({"sequence": line} for line in text if line)
-        table = plain if is_plain else read_rows(reading)
-        yield from usable(reading, table, lambda row, number: _tagged(reading, row, number))
+    if not text or _has_example_in_each_row(reading, text[0]):
+        rows = _rows_of_examples(reading, text)
+        yield from usable(reading, rows, lambda row, number: _tagged(reading, row, number))
         return
     require_data(
         not text[0].lstrip().startswith(('{"', "[{", '["')),
@@ -120,15 +116,28 @@ def read_conll(reading: Reading) -> Iterator[TaggedExample]:
     yield from usable(reading, rows, tagged)
 
 
-def _has_sequences(reading: Reading, header: str) -> bool:
-    """Whether a file has rows of sequences, as the settings or the names in its header say."""
-    names = {*re.split('[,;|\t"]', header.strip())} if reading.with_labels else set()
-    settings, is_delimited = reading.settings, ending(reading.path) in (".csv", ".tsv")
-    is_named = {"sequence", *settings.text_columns} & names and {
-        *_TAGS,
-        settings.label_column,
-    } & names
-    return settings.settings(TagConfig).label_unit == "letter" or (is_delimited and bool(is_named))
+def _label_unit(reading: Reading) -> LabelUnit:
+    """What has a label, as the settings say."""
+    return LABEL_UNITS[reading.settings.settings(TagConfig).label_unit]()
+
+
+def _has_example_in_each_row(reading: Reading, header: str) -> bool:
+    """Whether a file has an example in each row, as the settings or the names in its header say."""
+    if _label_unit(reading).name != TagConfig.label_unit:
+        return True
+    if not reading.with_labels or ending(reading.path) not in (".csv", ".tsv"):
+        return False
+    names = {*re.split('[,;|\t"]', header.strip())}
+    units = [LABEL_UNITS[name]() for name in LABEL_UNITS.names()]
+    return any(unit.has_rows(names, reading.settings) for unit in units)
+
+
+def _rows_of_examples(reading: Reading, lines: list[str]) -> Iterator[Row]:
+    """The rows of a table; or of lines to predict, each with a text."""
+    if lines and not reading.with_labels and row_format_of(reading.path) is None:
+        unit = _label_unit(reading)
+        return (unit.row_of(line) for line in lines if line)
+    return read_rows(reading)
 
 
 def _chosen(reading: Reading, columns: list[list[list[str]]], is_numbered: bool) -> tuple[int, int]:
@@ -168,51 +177,72 @@ def _chosen(reading: Reading, columns: list[list[list[str]]], is_numbered: bool)
 
 def _tagged(reading: Reading, row: Row, number: int) -> TaggedExample:
     """The example of a row of a table."""
-    row, settings = renamed(reading, row, ["words"], "tags"), reading.settings
-    known = {"text_columns": ("words", "tokens", "sequence"), "label_column": _TAGS}
-    if settings.text_columns:
-        known["text_columns"] = ("words",)
-    if settings.label_column != TaskConfig.label_column or not reading.with_labels:
-        known["label_column"] = ("tags",)
-    word_column, tag_column = (
-        only(reading, [name for name in names if name in row] or names[:1], row, key)
-        for key, names in known.items()
-    )
-    is_string = isinstance(row.get(word_column), str)
-    # A model that is trained keeps what it was trained on.
-    is_trained = settings.labels or settings.settings(LabelConfig).target_means
-    if number == 1 and reading.with_labels and is_string and not is_trained:
-        settings.label_unit = "letter"
-    has_letters = settings.settings(TagConfig).label_unit == "letter"
-    if is_string and not has_letters:
-        raise WrongRowError(
-            f"expected a list of words in {word_column!r}, got {shown(row[word_column])}; to train "
-            "on its letters, set task.label_unit=letter"
-        )
-    unit = "letter" if has_letters else "word"
+    row = renamed(reading, row, ["words"], "tags")
+    word_column, tag_column = _columns_of_row(reading, row)
+    unit = _unit_of_row(reading, row, word_column, is_first=number == 1)
     if number == 1:
         tags_from = f", tags from {tag_column}" if reading.with_labels else ""
-        reading.say(f"{unit}s are read from {word_column}{tags_from}")
-    words = tuple(text_of(row, word_column) if has_letters else texts(row, word_column))
-    if has_letters and any(map(str.isspace, words)):
-        got = shown(row[word_column])
-        raise WrongRowError(f"expected letters without spaces in {word_column!r}, got {got}")
-    found, tags = row.get(tag_column), None
+        reading.say(f"{unit.name}s are read from {word_column}{tags_from}")
+    words = unit.units_of(row, word_column)
+    tags = None
     if reading.with_labels:
-        if not isinstance(found, (list, str) if has_letters else list):
-            raise WrongRowError(f"expected a list of tags in {tag_column!r}, got {shown(found)}")
-        if len(found) != len(words):
+        labels = row.get(tag_column)
+        if not unit.takes_labels(labels):
+            raise WrongRowError(f"expected a list of tags in {tag_column!r}, got {shown(labels)}")
+        if len(labels) != len(words):
             raise WrongRowError(
-                f"expected a tag for each of {len(words)} {unit}s, got {len(found)}"
+                f"expected a tag for each of {len(words)} {unit.name}s, got {len(labels)}"
             )
-        tags = _values(reading, found, tag_column)
-    separator = "" if has_letters else " "
-    return TaggedExample(row_id(row, "id", number), words, tags, group_of(row, settings), separator)
+        tags = _values(reading, labels, tag_column)
+    return TaggedExample(
+        row_id(row, "id", number),
+        words,
+        tags,
+        group=group_of(row, reading.settings),
+        separator=unit.separator,
+    )
+
+
+def _columns_of_row(reading: Reading, row: Row) -> tuple[str, str]:
+    """The columns of words and tags, among those that settings or usual names allow."""
+    settings = reading.settings
+    word_columns = ["words"]
+    if not settings.text_columns:
+        units = [LABEL_UNITS[name] for name in LABEL_UNITS.names()]
+        word_columns = [column for unit in units for column in unit.columns]
+    tag_columns = ["tags"]
+    if settings.label_column == TaskConfig.label_column and reading.with_labels:
+        tag_columns = [*TAG_COLUMNS]
+    words_in_row = [name for name in word_columns if name in row] or word_columns[:1]
+    tags_in_row = [name for name in tag_columns if name in row] or tag_columns[:1]
+    return (
+        only(reading, words_in_row, row, "text_columns"),
+        only(reading, tags_in_row, row, "label_column"),
+    )
+
+
+def _unit_of_row(reading: Reading, row: Row, column: str, is_first: bool) -> LabelUnit:
+    """What has a label in a row. The first row of training data decides, if no setting does."""
+    unit, settings, value = _label_unit(reading), reading.settings, row.get(column)
+    if unit.takes(value) or unit.name != TagConfig.label_unit:
+        return unit
+    others = [name for name in LABEL_UNITS.names() if LABEL_UNITS[name]().takes(value)]
+    if not others:
+        return unit
+    # A model that is trained keeps what it was trained on.
+    is_trained = bool(settings.labels or settings.settings(LabelConfig).target_means)
+    if is_first and reading.with_labels and not is_trained:
+        settings.label_unit = others[0]
+        return _label_unit(reading)
+    raise WrongRowError(
+        f"expected a list of words in {column!r}, got {shown(value)}; to train on its "
+        f"{others[0]}s, set task.label_unit={others[0]}"
+    )
 
 
 def _values(reading: Reading, values: Iterable[Any], column: str) -> tuple[str | float, ...]:
     """Numbers; or tags by name, where with `task.label_type=int` integers are their places."""
-    if reading.settings.name == "token_regression":
+    if reading.settings.has_number_labels:
         return tuple(number_of({column: value}, column) for value in values)
     tags = [class_name(value, column) for value in values]
     labels, is_numbers = reading.settings.labels, bool(tags) and all(map(str.isdecimal, tags))

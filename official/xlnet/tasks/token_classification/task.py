@@ -1,55 +1,36 @@
-"""Classes and numbers of words, on the first token of each, or of letters, on their tokens."""
+"""Classes of words, on the first token of each, or of other units of a text."""
 
 from __future__ import annotations
 
 import itertools
-import math
 import re
 from collections.abc import Iterable, Sequence
 
 import numpy as np
 
 from official.xlnet.configs.experiment import XLNetConfig
-from official.xlnet.errors import require_data
-from official.xlnet.files.schema import shown
+from official.xlnet.configs.registry import LABEL_UNITS
+from official.xlnet.errors import DataError, require_data
 from official.xlnet.tasks.batching import Unit
-from official.xlnet.tasks.labels import (
-    complete_labels,
-    complete_target,
-    label_index,
-    meaning,
-    rounded,
-    softmax,
-)
-from official.xlnet.tasks.reports import (
-    class_details,
-    draw_confusion,
-    draw_numbers,
-    number_metrics,
-)
-from official.xlnet.tasks.task import NUMBER_METRICS, Task, register_task
+from official.xlnet.tasks.labels import complete_labels, label_index, meaning, rounded, softmax
+from official.xlnet.tasks.reports import draw_confusion
+from official.xlnet.tasks.task import Task, register_task
 from official.xlnet.tasks.token_classification import TagConfig, TaggedExample
-from official.xlnet.tasks.token_classification.windows import (
-    MARKS,
-    WordWindows,
-    letter_windows,
-    windows_of,
-)
-from official.xlnet.tokenization.graph.ragged import ragged, rows_of
+from official.xlnet.tasks.token_classification.label_units import LabelUnit
+from official.xlnet.tasks.token_classification.windows import MARKS
+from official.xlnet.tokenization.graph.ragged import rows_of
 
 _OUTSIDE = "O"
 _SCHEME = re.compile(r"([BIESLUM])(?:[-_](.*))?", re.DOTALL)
 _LETTERS = {*"OBIESLUM"}
 _AS_BIOES = {"L": "E", "U": "S", "M": "I"}  # BILOU and BMES in the letters of BIOES.
-_NO_TAG = -1  # Label of tokens that the loss ignores.
 
 
 @register_task("token_classification")
 class TokenClassification(Task):
-    """Tagging of words, such as named entity recognition, or of the letters of a sequence.
+    """Tagging of words, such as named entity recognition, or of other units of a text.
 
-    A sentence of more than `max_length` tokens is split into several units, between words; a
-    sequence, between tokens.
+    A sentence of more than `max_length` tokens is split into several windows, between words.
     """
 
     metrics = ("precision", "recall", "f1", "word_accuracy", "accuracy", "matthews")
@@ -65,20 +46,21 @@ class TokenClassification(Task):
 
     @property
     def metric(self) -> str:  # type: ignore[override]
-        return "matthews" if self._has_letters else "f1"
+        return self.label_unit.metric
 
     @property
-    def _has_letters(self) -> bool:
-        return self.config.task.settings(TagConfig).label_unit == "letter"
+    def label_unit(self) -> LabelUnit:
+        """What has a label, as `task.label_unit` says."""
+        return LABEL_UNITS[self.config.task.settings(TagConfig).label_unit]()
 
     @classmethod
     def complete(cls, config, examples):
-        cls._check_units(config, examples)
+        cls.check_units(config, examples)
         tags = (tag for example in examples for tag in example.tags or ())
         labels = complete_labels(config, tags)
         require_data(
             bool(config.task.labels)
-            or config.task.settings(TagConfig).label_unit == "letter"
+            or LABEL_UNITS[config.task.settings(TagConfig).label_unit].may_have_digits
             or not all(map(str.isdecimal, labels)),
             "training data",
             "names of tags, such as B-PER and O",
@@ -88,44 +70,46 @@ class TokenClassification(Task):
         config.task.labels = labels
 
     @staticmethod
-    def _check_units(config: XLNetConfig, examples: Sequence[TaggedExample]) -> None:
+    def check_units(config: XLNetConfig, examples: Sequence[TaggedExample]) -> None:
         """Raises `DataError` if examples are not of the unit that the settings name."""
-        unit = config.task.settings(TagConfig).label_unit
+        unit = LABEL_UNITS[config.task.settings(TagConfig).label_unit]
         for example in examples:
-            labeled = "word" if example.separator else "letter"
-            expected = f"labels of {unit}s, as in the other data or task.label_unit"
-            require_data(labeled == unit, example.id, expected, f"labels of {labeled}s")
+            if example.separator == unit.separator:
+                continue
+            others = [
+                name
+                for name in LABEL_UNITS.names()
+                if LABEL_UNITS[name].separator == example.separator
+            ]
+            raise DataError(
+                f"{example.id}: expected labels of {unit.name}s, as in the other data or "
+                f"task.label_unit, got labels of {' or '.join(others) or 'other unit'}s"
+            )
 
     def read(self, examples):
-        length = self.config.task.max_length
+        unit, length = self.label_unit, self.config.task.max_length
         values = [self.values(example) for example in examples if example.tags is not None]
-        words_B = np.array([len(example.words) for example in examples], np.int64)
-        windows = self._windows(examples, words_B, length)
+        remaining_values = itertools.chain(*values)
+        lengths_B = np.array([len(example.words) for example in examples], np.int64)
+        windows = unit.windows(self.tokenizer, examples, lengths_B, length)
         number_B, size_U = windows.number_B.numpy(), windows.size_U.numpy()
         self.counts["split"] += int(np.count_nonzero(number_B > 1))
         words_U = np.bincount(windows.window_N, minlength=len(size_U))
-        ends = np.cumsum(words_U)
+        ends_U = np.cumsum(words_U)
+        example_U = np.repeat(np.arange(len(examples)), number_B)
+        place_N = windows.place_N.numpy()
         sequences = rows_of(windows.features)
         units: list[list[Unit]] = [[] for _ in examples]
-        place_N = windows.place_N.numpy()
-        value_N = iter(itertools.chain(*values))
-        for u, n in enumerate(np.repeat(np.arange(len(examples)), number_B)):
-            places = place_N[ends[u] - words_U[u] : ends[u]]
-            size = size_U[u] + MARKS
-            if examples[n].tags is not None:
-                in_window = np.array([*itertools.islice(value_N, len(places))])
-                sequences[u] |= self.targets(in_window, places, size)
+        for window, example in enumerate(example_U):
+            places = place_N[ends_U[window] - words_U[window] : ends_U[window]]
+            size = size_U[window] + MARKS
+            if examples[example].tags is not None:
+                window_values = [*itertools.islice(remaining_values, len(places))]
+                sequences[window] |= self.targets(np.array(window_values), places, size)
             # Counted from the right end of the input.
-            units[n].append(Unit([sequences[u]], {}, places={"first": places - size}))
+            unit_places = {"first": places - size}
+            units[example].append(Unit([sequences[window]], {}, places=unit_places))
         return units
-
-    def _windows(self, examples: Sequence[TaggedExample], words_B, length: int) -> WordWindows:
-        if not self._has_letters:
-            words = [word for example in examples for word in example.words]
-            return windows_of(self.tokens(words), words_B, length)
-        encoded = [self.tokenizer.encode_with_offsets("".join(x.words)) for x in examples]
-        starts = ragged([[start for start, _ in spans] for _, spans in encoded])
-        return letter_windows(ragged([ids for ids, _ in encoded]), starts, words_B, length)
 
     def values(self, example: TaggedExample) -> list[float]:
         """Returns the labels of an example as numbers: indices of classes."""
@@ -142,13 +126,7 @@ class TokenClassification(Task):
           places: the token of each word. Only letters can share one.
           size: number of tokens, T.
         """
-        if self._has_letters:
-            counts = np.zeros((size, len(self.labels)), np.float32)
-            np.add.at(counts, (places, values.astype(int)), 1)
-            return {"tag_counts": counts}
-        tags = np.full(size, _NO_TAG, np.int32)
-        tags[places] = values
-        return {"tags": tags}
+        return self.label_unit.targets(values, places, size, len(self.labels))
 
     def predict(self, example, outputs):
         logits = np.concatenate([output["logits"][output["first"]] for output in outputs])
@@ -162,54 +140,13 @@ class TokenClassification(Task):
         }
 
     def evaluate(self, examples, predictions):
-        """Computes entity-level precision, recall and F1 (seqeval), and word accuracy.
-
-        Of letters, computes accuracy and Matthews correlation (scikit-learn).
-        """
-        from seqeval import metrics
-        from sklearn.metrics import accuracy_score, matthews_corrcoef
-
-        if self._has_letters:
-            letters = [[*itertools.chain(*x)] for x in self._tags(examples, predictions)[0]]
-            return {
-                "accuracy": float(accuracy_score(*letters)),
-                "matthews": float(matthews_corrcoef(*letters)),
-            }
-        words, (true, predicted) = self._tags(examples, predictions)
-        has_entities = {tag for tags in true for tag in tags} - {_OUTSIDE}
-        scores = {
-            "precision": metrics.precision_score,
-            "recall": metrics.recall_score,
-            "f1": metrics.f1_score,
-        }
-        return {
-            **{
-                name: float(score(true, predicted, zero_division=0)) if has_entities else None
-                for name, score in scores.items()
-            },
-            "word_accuracy": float(metrics.accuracy_score(*words)),
-        }
+        """Computes the metrics of the label unit, see `LabelUnit.metrics`."""
+        (true, predicted), entities = self._tags(examples, predictions)
+        return self.label_unit.metrics(true, predicted, entities)
 
     def details(self, examples, predictions):
-        from seqeval import metrics
-
-        tags, (true, predicted) = self._tags(examples, predictions)
-        if self._has_letters:
-            letters = ([*itertools.chain(*x)] for x in tags)
-            return {"classes": class_details(self.labels, *letters)}
-        report = metrics.classification_report(true, predicted, output_dict=True, zero_division=0)
-        kinds = {kind: values for kind, values in report.items() if not kind.endswith(" avg")}
-        return {
-            "entities": {
-                kind: {
-                    "precision": float(values["precision"]),
-                    "recall": float(values["recall"]),
-                    "f1": float(values["f1-score"]),
-                    "support": int(values["support"]),
-                }
-                for kind, values in kinds.items()
-            }
-        }
+        (true, predicted), entities = self._tags(examples, predictions)
+        return self.label_unit.details(self.labels, true, predicted, entities)
 
     def judge(self, example, prediction):
         ((true,), (predicted,)), _ = self._tags([example], [prediction])
@@ -223,67 +160,17 @@ class TokenClassification(Task):
             for example in examples
         ]
         predicted = [prediction["tags"] for prediction in predictions]
-        letters = {tag for tags in (*true, *predicted) for tag in tags} <= _LETTERS
-        as_known = [[entity_tags(tags, letters) for tags in each] for each in (true, predicted)]
-        return (true, predicted), as_known
+        only_letters = {tag for tags in (*true, *predicted) for tag in tags} <= _LETTERS
+        true_entities = [entity_tags(tags, only_letters) for tags in true]
+        predicted_entities = [entity_tags(tags, only_letters) for tags in predicted]
+        return (true, predicted), (true_entities, predicted_entities)
 
     def draw(self, axes, examples, predictions):
         """Plots the confusion matrix of tags."""
         (true, predicted), _ = self._tags(examples, predictions)
-        every = (list(itertools.chain(*tags)) for tags in (true, predicted))
-        draw_confusion(axes, list(self.labels), *every)
-
-
-@register_task("token_regression")
-class TokenRegression(TokenClassification):
-    """Numbers of words, such as reading times, or of the letters of a sequence."""
-
-    metric = "pearson"
-    metrics = NUMBER_METRICS
-    typical = tuple(
-        TaggedExample(f"{who} {what}", (who, "said", what), (float(who == "Ann"), 0.0, amount))
-        for who in ("Ann", "Bob", "They")
-        for amount, what in ((-1.0, "no"), (2.0, "yes"), (1.0, "maybe"))
-    )
-
-    @classmethod
-    def complete(cls, config, examples):
-        cls._check_units(config, examples)
-        complete_target(config, [number for example in examples for number in example.tags or ()])
-
-    def values(self, example):
-        numbers = [x for x in example.tags or () if isinstance(x, float | int) and math.isfinite(x)]
-        is_right = len(numbers) == len(example.words)
-        require_data(is_right, example.id, "a number for each word or letter", shown(example.tags))
-        return numbers
-
-    def targets(self, values, places, size):
-        number = np.bincount(places, minlength=size)
-        mean = np.bincount(places, values, size) / np.maximum(number, 1)
-        squares = np.bincount(places, np.square(values - mean[places]), size)
-        return {"numbers": np.stack([number, mean, squares], axis=1).astype(np.float32)}
-
-    def predict(self, example, outputs):
-        scores = np.concatenate([output["logits"][output["first"], 0] for output in outputs])
-        return {"id": example.id, "words": list(example.words), "scores": scores.tolist()}
-
-    def evaluate(self, examples, predictions):
-        return number_metrics(*self._numbers(examples, predictions))
-
-    def details(self, examples, predictions):
-        return {}
-
-    def judge(self, example, prediction):
-        true, predicted = self._numbers([example], [prediction])
-        return np.mean(np.abs(np.subtract(true, predicted))), np.nan
-
-    def draw(self, axes, examples, predictions):
-        """Plots predictions against labels."""
-        draw_numbers(axes, *self._numbers(examples, predictions))
-
-    def _numbers(self, examples, predictions):
-        values = [self.values(example) for example in examples], [p["scores"] for p in predictions]
-        return tuple([*itertools.chain(*rows)] for rows in values)
+        true_tags = list(itertools.chain(*true))
+        predicted_tags = list(itertools.chain(*predicted))
+        draw_confusion(axes, list(self.labels), true_tags, predicted_tags)
 
 
 def entity_tags(tags: Iterable[str], only_letters: bool = False) -> list[str]:
@@ -297,10 +184,15 @@ def entity_tags(tags: Iterable[str], only_letters: bool = False) -> list[str]:
       >>> entity_tags(["U-PER", "B-ORG", "L-ORG", "ORG", "ORG", "O"])
       ['S-PER', 'B-ORG', 'E-ORG', 'I-ORG', 'I-ORG', 'O']
     """
-    read = []
+    converted = []
     for tag in tags:
+        if tag == _OUTSIDE:
+            converted.append(tag)
+            continue
         match = _SCHEME.fullmatch(f"{tag}-entity" if only_letters else tag)
-        letter, kind = match.groups() if match else ("I", tag)
-        known = f"{_AS_BIOES.get(letter, letter)}-{kind}" if kind else letter
-        read.append(tag if tag == _OUTSIDE else known)
-    return read
+        letter, entity_type = match.groups() if match else ("I", tag)
+        if entity_type:
+            converted.append(f"{_AS_BIOES.get(letter, letter)}-{entity_type}")
+        else:
+            converted.append(letter)
+    return converted

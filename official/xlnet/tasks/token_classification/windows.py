@@ -1,4 +1,4 @@
-"""Words or letters to windows: sequences of whole words that are filled from left to right."""
+"""Words to windows: sequences of whole words that are filled from left to right."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ import tensorflow as tf
 
 from official.xlnet.tokenization.graph.packing import Features, pack
 from official.xlnet.tokenization.graph.ragged import ranges
+from official.xlnet.tokenization.graph.tokenizer import GraphTokenizer
 from official.xlnet.tokenization.special_tokens import UNK_ID
 
 MARKS = 2  # Number of special tokens of a window: SEP and CLS.
-_TEXT = 1 << 32  # Distance of the places of texts, to search all of them at once.
 
 
 @dataclasses.dataclass
@@ -65,41 +65,25 @@ def windows_of(
     return WordWindows(pack([ids], length), window_N, place_N, size_U, number_B)
 
 
-def letter_windows(
-    ids: tf.RaggedTensor,
-    starts: tf.RaggedTensor,
-    letters_B: tf.Tensor,
-    length: int,
-    checked: Callable[[tf.Tensor], tf.Tensor] = tf.identity,
-) -> WordWindows:
-    """Packs texts that are tokenized as a whole; the N words of the result are their letters.
-
-    The token of a letter is the last one that starts at or before it. Letters of one token have
-    the same place.
+class WordSplitter(tf.Module):
+    """Splits texts at white space, and packs their words into windows.
 
     Args:
-      ids: token ids of each text, ragged int32 [B, (number of tokens)].
-      starts: the character at which each token starts.
-      letters_B: number of letters of each text, int64 [B].
-      length: maximum number of tokens of a window, SEP and CLS included.
-      checked: checks the number of windows of each text, int32 [B], and returns it.
+      tokenizer: the tokenizer.
     """
-    is_empty_B = tf.cast(ids.row_lengths() == 0, tf.int64)
-    ids, starts = (
-        tf.concat([x, x.from_row_lengths(tf.fill([tf.reduce_sum(is_empty_B)], y), is_empty_B)], 1)
-        for x, y in ((ids, UNK_ID), (starts, 0))
-    )
-    windows = windows_of(ids.from_tensor(ids.values[:, None]), ids.row_lengths(), length, checked)
-    text_L, place_L = ranges(tf.cast(letters_B, tf.int32))
-    places = tf.cast(ids.value_rowids(), tf.int64) * _TEXT + tf.cast(starts.values, tf.int64)
-    wanted = tf.cast(text_L, tf.int64) * _TEXT + tf.cast(place_L, tf.int64)
-    token_L = tf.searchsorted(places, wanted, side="right", out_type=tf.int64) - 1
-    token_L = tf.maximum(token_L, tf.gather(ids.row_starts(), text_L))
-    return dataclasses.replace(
-        windows,
-        window_N=tf.gather(windows.window_N, token_L),
-        place_N=tf.gather(windows.place_N, token_L),
-    )
+
+    def __init__(self, tokenizer: GraphTokenizer):
+        super().__init__()
+        self._tokenizer = tokenizer
+
+    def __call__(
+        self, text: tf.Tensor, length: int, checked: Callable[[tf.Tensor], tf.Tensor]
+    ) -> tuple[tf.RaggedTensor, WordWindows]:
+        """Returns the words and their windows; for the arguments see `LabelUnit.splitter`."""
+        plain = tf.strings.regex_replace(text, self._tokenizer.white_space, " ")
+        words = tf.strings.split(plain)
+        pieces = self._tokenizer(words.values)
+        return words, windows_of(pieces, words.row_lengths(), length, checked)
 
 
 def _whole(pieces: tf.RaggedTensor, room: int) -> tf.RaggedTensor:
