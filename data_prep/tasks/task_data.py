@@ -31,8 +31,10 @@ def read_examples(reading: Reading) -> Iterator[Example]:
       DataError: the path does not exist, or its format does not match the task.
     """
     path, name = reading.path, reading.settings.name
-    if reading.rows is not None:  # A reader of an extension reads files alone.
-        return FILE_READERS[name if FILE_READERS.is_known(name) else "classification"](reading)
+    if reading.rows is not None:
+        # The reader of an extension, which is not in the table of modules, reads files alone.
+        is_ours = FILE_READERS.is_known(name) and name in FILE_READERS.modules
+        return FILE_READERS[name if is_ours else "classification"](reading)
     if not path.startswith("tfds:") and not os.path.exists(path):
         raise DataError(f"no data at {path!r}: expected a file or a folder")
     FILE_READERS.load(name)  # Both kinds of reader are in one file.
