@@ -13,6 +13,7 @@ from typing import Annotated
 
 import numpy as np
 import tensorflow as tf
+from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
@@ -57,28 +58,30 @@ class AttentionMaps(DisplayMixin):
           layers: indices of the layers to draw. Default: all.
           heads: indices of the heads to draw. Default: all.
         """
-        gallery = find_patterns(self.weights)
+        matches = find_patterns(self.weights)
         layers = layers or range(self.weights.shape[0])
         heads = heads or range(self.weights.shape[1])
-        columns = max(len(heads), _LEAST_COLUMNS)
-        rows = len(layers) + math.ceil(len(gallery) / columns)
-        figure = new_figure(_CELL_INCHES * columns, _CELL_INCHES * 1.15 * rows)
-        maps = [
-            (columns * row + column, "", i, n)
-            for row, i in enumerate(layers)
-            for column, n in enumerate(heads)
-        ]
-        for place, match in enumerate(gallery, start=columns * len(layers)):
-            name = f"{match.pattern} {match.strength:.2f}\n"
-            maps.append((place, name, match.layer, match.head))
-        for place, name, layer, head in maps:
-            axes = figure.add_subplot(rows, columns, place + 1)
-            axes.set_axis_off()
-            weights_TT = np.sqrt(self.weights[layer, head])
-            axes.imshow(weights_TT, cmap=_COLORS, vmin=0.0, interpolation="nearest")
-            axes.set_title(f"{name}layer {layer}, head {head}", fontsize=8)
+        num_columns = max(len(heads), _LEAST_COLUMNS)
+        num_rows = len(layers) + math.ceil(len(matches) / num_columns)
+        figure = new_figure(_CELL_INCHES * num_columns, _CELL_INCHES * 1.15 * num_rows)
+        for row, layer in enumerate(layers):
+            for column, head in enumerate(heads):
+                cell = num_columns * row + column + 1  # matplotlib counts from 1.
+                self._draw(figure.add_subplot(num_rows, num_columns, cell), layer, head)
+        first_match = num_columns * len(layers) + 1
+        for cell, match in enumerate(matches, start=first_match):
+            axes = figure.add_subplot(num_rows, num_columns, cell)
+            pattern = f"{match.pattern} {match.strength:.2f}\n"
+            self._draw(axes, match.layer, match.head, pattern)
         figure.tight_layout()
         return figure
+
+    def _draw(self, axes: Axes, layer: int, head: int, pattern: str = "") -> None:
+        """Draws the map of a head, with the pattern in its title."""
+        axes.set_axis_off()
+        weights_TT = np.sqrt(self.weights[layer, head])  # Makes small weights visible.
+        axes.imshow(weights_TT, cmap=_COLORS, vmin=0.0, interpolation="nearest")
+        axes.set_title(f"{pattern}layer {layer}, head {head}", fontsize=8)
 
 
 @public()
@@ -115,39 +118,42 @@ def attention_maps(
     if tokenizer is None:
         raise ConfigError("tokenizer: expected the tokenizer of the encoder, got None")
     texts = [text] if text_pair is None else [text, text_pair]
-    pieces, outputs = read_text(model, tokenizer, texts, max_tokens, return_attention_scores=True)
+    pieces, inputs = read_text(model, tokenizer, texts, max_tokens)
+    outputs = model(inputs, return_attention_scores=True)
     return AttentionMaps(pieces, outputs["attention_scores"][:, 0].numpy())
 
 
 def read_text(
-    encoder: Encoder, tokenizer: Tokenizer, texts: list[str], max_tokens: int, **wanted: bool
+    encoder: Encoder, tokenizer: Tokenizer, texts: list[str], max_tokens: int
 ) -> tuple[list[str], dict[str, tf.Tensor]]:
-    """Reads a text, with attention to both sides, or to the left for a causal model.
+    """Converts a text to inputs: attention is to both sides, to the left for a causal model.
 
     Args:
       encoder: the encoder.
       tokenizer: its tokenizer.
       texts: the text, or two texts, each a segment of its own.
       max_tokens: maximum number of tokens; longer texts are truncated.
-      **wanted: `return_…` arguments of the encoder.
 
     Returns:
-      The word pieces, and the outputs of the encoder for a batch of size 1.
+      The word pieces, and the inputs of the encoder for a batch of size 1.
 
     Raises:
       DataError: the text is empty.
     """
-    ids = [tokenizer.encode(part) for part in texts]
-    for part, part_ids in zip(texts, ids, strict=True):
-        if not part_ids:
-            raise DataError(f"expected a text, got {part!r}")
-    length = min(sum(map(len, ids)), max_tokens) + len(ids) + 1
-    packed = pack_columns([[part] for part in ids], length)
+    ids_of_texts = []
+    for text in texts:
+        ids = tokenizer.encode(text)
+        if not ids:
+            raise DataError(f"expected a text, got {text!r}")
+        ids_of_texts.append(ids)
+    num_tokens = min(sum(map(len, ids_of_texts)), max_tokens)
+    length = num_tokens + len(texts) + 1  # A SEP after each text, and CLS.
+    packed = pack_columns([[ids] for ids in ids_of_texts], length)
     inputs = {name: packed[name] for name in ("token_ids", "segment_ids")}
     if encoder.config.reads_left_to_right:
         inputs["order"] = causal_order(1, length)
     pieces = [tokenizer.id_to_piece(int(i)) for i in packed["token_ids"][0]]
-    return pieces, encoder(inputs, **wanted)
+    return pieces, inputs
 
 
 @dataclasses.dataclass(frozen=True, eq=False, repr=False)
@@ -198,8 +204,10 @@ def token_steps(
       array([2, 4, 3, 1, 1, 2], dtype=int32)
     """
     tokenizer, encoder = load_tokenizer(model_dir), load_encoder(model_dir)
-    network, is_xlnet = encoder.config.model.network, isinstance(encoder, XLNetEncoder)
+    network = encoder.config.model.network
+    is_xlnet = isinstance(encoder, XLNetEncoder)
     require_config(is_xlnet, "model.network", "xlnet to inspect a text", network)
     texts = [text] if text_pair is None else [text, text_pair]
-    pieces, outputs = read_text(encoder, tokenizer, texts, max_tokens, return_num_steps=True)
+    pieces, inputs = read_text(encoder, tokenizer, texts, max_tokens)
+    outputs = encoder(inputs, return_num_steps=True)
     return TokenSteps(pieces, outputs["num_steps"][0].numpy(), encoder.config.model.num_layers)

@@ -34,22 +34,23 @@ def as_html(maps: AttentionMaps, layers: Sequence[int], heads: Sequence[int]) ->
     # The square root makes small weights visible; one byte per weight keeps the page small.
     levels = np.round(255 * np.sqrt(maps.weights[np.ix_(layers, heads)])).astype(np.uint8)
     pieces = [piece.replace(WORD_START, " ") for piece in maps.pieces]
+    data = {
+        "layers": list(layers),
+        "heads": list(heads),
+        "tokens": len(pieces),
+        "levels": base64.b64encode(levels.tobytes()).decode(),
+    }
     body = _BODY.substitute(
-        tokens="\n".join(
-            f"<span data-i='{i}' tabindex='0'>{html.escape(piece.strip()) or '␣'}</span>"
-            for i, piece in enumerate(pieces)
-        ),
+        tokens="\n".join(_token(i, piece) for i, piece in enumerate(pieces)),
         gallery="".join(_gallery_row(match) for match in find_patterns(maps.weights)),
-        data=json.dumps(
-            {
-                "layers": list(layers),
-                "heads": list(heads),
-                "tokens": len(pieces),
-                "levels": base64.b64encode(levels.tobytes()).decode(),
-            }
-        ),
+        data=json.dumps(data),
     )
     return html_page(f"Attention of {len(pieces)} tokens", _STYLE, body)
+
+
+def _token(i: int, piece: str) -> str:
+    text = html.escape(piece.strip()) or "␣"
+    return f"<span data-i='{i}' tabindex='0'>{text}</span>"
 
 
 def _gallery_row(match: StrongestHead) -> str:

@@ -228,21 +228,30 @@ def find_patterns(weights_LNTT: np.ndarray) -> list[StrongestHead]:
     for name, strength in PATTERNS.items():
         strengths_LN = np.array([[strength(head) for head in layer] for layer in weights_LNTT])
         layer, head = np.unravel_index(strengths_LN.argmax(), strengths_LN.shape)
-        number = int((strengths_LN >= PRESENT).sum())
-        strongest = float(strengths_LN.max())
-        matches.append(StrongestHead(name, int(layer), int(head), strongest, number))
+        match = StrongestHead(
+            pattern=name,
+            layer=int(layer),
+            head=int(head),
+            strength=float(strengths_LN.max()),
+            num_heads=int((strengths_LN >= PRESENT).sum()),
+        )
+        matches.append(match)
     return matches
 
 
 def _contrast(weights_TT: np.ndarray, within_TT: np.ndarray, group_TT: np.ndarray) -> float:
     """Contrast of the mean weight within a part and across, summed over groups with both."""
-    sums = [
-        [np.bincount(group_TT.ravel(), (x * mask).ravel()) for x in (weights_TT, 1.0)]
-        for mask in (within_TT, ~within_TT)
-    ]
-    both = (sums[0][1] > 0) & (sums[1][1] > 0)
-    within, across = (float((total[both] / count[both]).sum()) for total, count in sums)
-    return (within - across) / (within + across) if within + across > 0 else 0.0
+    groups = group_TT.ravel()
+    num_within = np.bincount(groups, within_TT.ravel())
+    num_across = np.bincount(groups, ~within_TT.ravel())
+    sum_within = np.bincount(groups, (weights_TT * within_TT).ravel())
+    sum_across = np.bincount(groups, (weights_TT * ~within_TT).ravel())
+    has_both = (num_within > 0) & (num_across > 0)
+    within = float((sum_within[has_both] / num_within[has_both]).sum())
+    across = float((sum_across[has_both] / num_across[has_both]).sum())
+    if within + across == 0:
+        return 0.0
+    return (within - across) / (within + across)
 
 
 def _distance(weights_TT: np.ndarray) -> np.ndarray:

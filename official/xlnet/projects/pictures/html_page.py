@@ -9,7 +9,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-_WIDTH, _HEIGHT, _LEFT, _BOTTOM = 480, 260, 52, 40  # Of a chart, with the margins of its labels.
+_WIDTH, _HEIGHT = 480, 260  # Of a chart.
+_LEFT, _RIGHT, _TOP = 52, 16, 12  # Its margins.
+_FLOOR = _HEIGHT - 40  # Where the horizontal axis is.
 _MOST_POINTS = 800  # Drawn of a line.
 _SHOWN_PERCENT = (1, 99)  # Of noisy values; the others end at the edge.
 _STYLE = """\
@@ -64,11 +66,14 @@ def html_table(head: Sequence[Any], rows: Iterable[Sequence[Any]]) -> str:
       head: its first row.
       rows: the other rows.
     """
-    lines = [
-        "".join(f"<{tag} dir='auto'>{html.escape(str(cell))}</{tag}>" for cell in row)
-        for tag, row in [("th", head), *(("td", row) for row in rows)]
-    ]
-    return f"<div class='wide'><table><tr>{'</tr><tr>'.join(lines)}</tr></table></div>"
+    lines = [_table_row("th", head)]
+    lines += [_table_row("td", row) for row in rows]
+    return f"<div class='wide'><table>{''.join(lines)}</table></div>"
+
+
+def _table_row(tag: str, cells: Sequence[Any]) -> str:
+    texts = [f"<{tag} dir='auto'>{html.escape(str(cell))}</{tag}>" for cell in cells]
+    return f"<tr>{''.join(texts)}</tr>"
 
 
 def smoothed(points: Sequence[tuple[float, float]], parts: int = 50) -> list[tuple[float, float]]:
@@ -95,40 +100,71 @@ def chart(lines: Sequence[Line], xlabel: str, ylabel: str) -> str:
       ylabel: label of the vertical axis, as text.
     """
     lines = [line for line in lines if len(line.points)]
-    ends = []
+    axes = _Axes(*_ranges(lines))
+    elements = axes.draw()
     for line in lines:
-        values = np.array(line.points, float)[:, 1]
-        ends += np.percentile(values, _SHOWN_PERCENT if line.style == "raw" else (0, 100)).tolist()
-    xs = [x for line in lines for x, _ in line.points]
-    x_ticks, y_ticks = _ticks(0.0, max(xs)), _ticks(min(ends), max(ends))
-    bottom = _HEIGHT - _BOTTOM
-
-    def place(points: Any) -> np.ndarray:
-        low, high = np.array([x_ticks[0], y_ticks[0]]), np.array([x_ticks[-1], y_ticks[-1]])
-        share = np.clip((np.array(points, float) - low) / (high - low), 0, 1)
-        return np.array([_LEFT, bottom]) + share * [_WIDTH - _LEFT - 16, 12 - bottom]
-
-    drawn = []
-    for x in x_ticks:
-        left = place([x, y_ticks[0]])[0]
-        drawn.append(f"<text x='{left:.1f}' y='{bottom + 16}' class='x'>{x:,.10g}</text>")
-    for y in y_ticks:
-        top = place([x_ticks[0], y])[1]
-        drawn.append(f"<path d='M{_LEFT} {top:.1f}H{_WIDTH - 16}' class='grid'/>")
-        drawn.append(f"<text x='{_LEFT - 6}' y='{top + 4:.1f}' class='y'>{y:,.10g}</text>")
-    for line in lines:
-        places = place(line.points[:: math.ceil(len(line.points) / _MOST_POINTS)])
+        every = math.ceil(len(line.points) / _MOST_POINTS)
+        places = axes.place(line.points[::every])
         if line.style == "dots":
-            drawn += [f"<circle cx='{x:.1f}' cy='{y:.1f}' r='4'/>" for x, y in places]
+            elements += [f"<circle cx='{x:.1f}' cy='{y:.1f}' r='4'/>" for x, y in places]
         path = " ".join(f"{x:.1f},{y:.1f}" for x, y in places)
-        drawn.append(f"<polyline points='{path}' class='{line.style}'/>")
-    labels = f"<text x='{_WIDTH / 2}' y='{_HEIGHT - 6}' class='x'>{html.escape(xlabel)}</text>"
+        elements.append(f"<polyline points='{path}' class='{line.style}'/>")
+    xlabel, ylabel = html.escape(xlabel), html.escape(ylabel)
+    elements.append(f"<text x='{_WIDTH / 2}' y='{_HEIGHT - 6}' class='x'>{xlabel}</text>")
     legend = [f"<b class='{line.style}'>●</b> {html.escape(line.name)}" for line in lines]
     return (
-        f"<figure><figcaption>{html.escape(ylabel)}: {', '.join(legend)}</figcaption><svg "
-        f"viewBox='0 0 {_WIDTH} {_HEIGHT}' role='img' aria-label='{html.escape(ylabel)}'>"
-        f"{''.join(drawn)}{labels}</svg></figure>"
+        f"<figure><figcaption>{ylabel}: {', '.join(legend)}</figcaption><svg "
+        f"viewBox='0 0 {_WIDTH} {_HEIGHT}' role='img' aria-label='{ylabel}'>"
+        f"{''.join(elements)}</svg></figure>"
     )
+
+
+class _Axes:
+    """Axes of a chart, from a round number below the values to one above.
+
+    Args:
+      x_ticks: numbers along the horizontal axis, in ascending order.
+      y_ticks: numbers along the vertical axis, in ascending order.
+    """
+
+    def __init__(self, x_ticks: Sequence[float], y_ticks: Sequence[float]):
+        self.x_ticks, self.y_ticks = x_ticks, y_ticks
+
+    def place(self, points: Any) -> np.ndarray:
+        """Returns where points are in the drawing; those beyond the axes are at the edge.
+
+        Args:
+          points: pairs (x, y), [..., 2].
+        """
+        low = np.array([self.x_ticks[0], self.y_ticks[0]])
+        high = np.array([self.x_ticks[-1], self.y_ticks[-1]])
+        share = np.clip((np.array(points, float) - low) / (high - low), 0, 1)
+        corner = np.array([_LEFT, _FLOOR])
+        return corner + share * [_WIDTH - _LEFT - _RIGHT, _TOP - _FLOOR]
+
+    def draw(self) -> list[str]:
+        """Returns the numbers along the axes, and horizontal lines at those of the vertical one."""
+        elements = []
+        for x in self.x_ticks:
+            left, _ = self.place([x, self.y_ticks[0]])
+            elements.append(f"<text x='{left:.1f}' y='{_FLOOR + 16}' class='x'>{x:,.10g}</text>")
+        for y in self.y_ticks:
+            _, top = self.place([self.x_ticks[0], y])
+            elements.append(f"<path d='M{_LEFT} {top:.1f}H{_WIDTH - _RIGHT}' class='grid'/>")
+            elements.append(f"<text x='{_LEFT - 6}' y='{top + 4:.1f}' class='y'>{y:,.10g}</text>")
+        return elements
+
+
+def _ranges(lines: Sequence[Line]) -> tuple[list[float], list[float]]:
+    """The ticks of both axes."""
+    last_x = 0.0
+    ends = []
+    for line in lines:
+        values = np.array(line.points, float)
+        last_x = max(last_x, values[:, 0].max())
+        percent = _SHOWN_PERCENT if line.style == "raw" else (0, 100)
+        ends += np.percentile(values[:, 1], percent).tolist()
+    return _ticks(0.0, last_x), _ticks(min(ends), max(ends))
 
 
 def _ticks(low: float, high: float) -> list[float]:
@@ -141,5 +177,6 @@ def _ticks(low: float, high: float) -> list[float]:
     span = high - low or abs(high) or 1.0
     unit = 10.0 ** math.floor(math.log10(span / 5))
     step = next(unit * factor for factor in (1, 2, 5, 10) if span / (unit * factor) <= 5)
-    ends = math.floor(low / step), max(math.ceil(high / step), math.floor(low / step) + 1)
-    return [float(f"{number * step:.10g}") for number in range(ends[0], ends[1] + 1)]
+    first = math.floor(low / step)
+    last = max(math.ceil(high / step), first + 1)
+    return [float(f"{n * step:.10g}") for n in range(first, last + 1)]

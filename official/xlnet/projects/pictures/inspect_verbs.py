@@ -52,29 +52,34 @@ def attention(
 
     ending = check_ending(output, (".html", ".png"))
     settings = load_config(model).model
-    sizes = {"layers": settings.num_layers, "heads": settings.num_heads}
-    for name, numbers in (("layers", layers), ("heads", heads)):
-        is_inside = all(0 <= number < sizes[name] for number in numbers)
-        require(is_inside, name, f"integers from 0 to {sizes[name] - 1}", [*numbers])
+    _check_indices("layers", layers, settings.num_layers)
+    _check_indices("heads", heads, settings.num_heads)
     layers = layers or range(settings.num_layers)
     heads = heads or range(settings.num_heads)
     maps = attention_maps(model, text, max_tokens, text_pair)
-    is_page = ending == ".html"
-    page = as_html(maps, layers, heads).encode() if is_page else png(maps.plot(layers, heads))
-    write_bytes(output, page)
+    if ending == ".html":
+        content = as_html(maps, layers, heads).encode()
+    else:
+        content = png(maps.plot(layers, heads))
+    write_bytes(output, content)
+    patterns = {}
+    for match in find_patterns(maps.weights):
+        patterns[match.pattern] = {
+            "layer": match.layer,
+            "head": match.head,
+            "strength": round(match.strength, 3),
+            "heads": match.num_heads,
+        }
     return {
         "output": os.path.abspath(output),
         "tokens": len(maps.pieces),
-        "patterns": {
-            match.pattern: {
-                "layer": match.layer,
-                "head": match.head,
-                "strength": round(match.strength, 3),
-                "heads": match.num_heads,
-            }
-            for match in find_patterns(maps.weights)
-        },
+        "patterns": patterns,
     }
+
+
+def _check_indices(name: str, indices: Sequence[int], size: int) -> None:
+    is_inside = all(0 <= index < size for index in indices)
+    require(is_inside, name, f"integers from 0 to {size - 1}", [*indices])
 
 
 @public()

@@ -116,20 +116,20 @@ def read_window(
     config = config or _default_config(manifest)
     key = "objective.kind of a window that is inspected"
     require_one_of(key, config.objective.kind, ("permutation",))
-    data, needed = config.data, (manifest.seq_len, manifest.reuse_len)
+    data = config.data
     require_data(
-        (data.seq_len, data.reuse_len) == needed,
+        (data.seq_len, data.reuse_len) == (manifest.seq_len, manifest.reuse_len),
         directory,
-        f"a configuration with seq_len {needed[0]} and reuse_len {needed[1]}",
+        f"a configuration with seq_len {manifest.seq_len} and reuse_len {manifest.reuse_len}",
         f"{data.seq_len} and {data.reuse_len}",
     )
     tokenizer = load_data_tokenizer(manifest, directory)
     path = os.path.join(directory, list(lanes.files)[lane])
     with reading_errors(directory, split):
         records = tf.data.TFRecordDataset(path, manifest.compression).skip(index).take(1)
-        parsed = [parse_records(record[tf.newaxis], manifest) for record in records]
-    require_data(bool(parsed), path, f"a window {index}", "fewer windows")
-    features = {name: value[0].numpy() for name, value in parsed[0].items()}
+        batches = [parse_records(record[tf.newaxis], manifest) for record in records]
+    require_data(bool(batches), path, f"a window {index}", "fewer windows")
+    features = {name: value[0].numpy() for name, value in batches[0].items()}
     ids = features["token_ids"].astype(np.int32)
     scalars = {name: int(features[name]) for name in SCALAR_FEATURES}
     is_reversed = bool(scalars["is_reversed"])
@@ -192,12 +192,10 @@ def _check_index(directory: str, manifest: Manifest, split: str, lane: int, inde
     splits = ", ".join(manifest.splits)
     require_data(split in manifest.splits, directory, f"--split to be one of {splits}", split)
     lanes = manifest.splits[split]
-    for name, number, limit in (
-        ("lane", lane, lanes.num_lanes),
-        ("index", index, lanes.windows_per_lane),
-    ):
-        expected = f"--{name} from 0 to {limit - 1} in {split}"
-        require_data(0 <= number < limit, directory, expected, number)
+    expected = f"--lane from 0 to {lanes.num_lanes - 1} in {split}"
+    require_data(0 <= lane < lanes.num_lanes, directory, expected, lane)
+    expected = f"--index from 0 to {lanes.windows_per_lane - 1} in {split}"
+    require_data(0 <= index < lanes.windows_per_lane, directory, expected, index)
 
 
 def _sample_targets(
@@ -229,10 +227,13 @@ def _shown(window: Window, i: int, color: bool) -> str:
         return " ¶\n"
     space = " " if piece.startswith(" ") or window.is_reversed else ""
     body = printable(piece.removeprefix(" ")) or "␣"
-    if not window.is_target[i]:
-        return space + (f"{_COLORS[window.part[i]]}{body}{_RESET}" if color else body)
-    marked = f"[{body} {window.order[i]}]"
-    return space + (f"{_BOLD}{_REVERSE}{marked}{_RESET}" if color else marked)
+    style = _COLORS[window.part[i]]
+    if window.is_target[i]:
+        body = f"[{body} {window.order[i]}]"
+        style = _BOLD + _REVERSE
+    if not color:
+        return space + body
+    return f"{space}{style}{body}{_RESET}"
 
 
 def _default_config(manifest: Manifest) -> XLNetConfig:

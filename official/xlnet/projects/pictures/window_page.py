@@ -94,10 +94,14 @@ def _picture(mask: np.ndarray, window: Window) -> str:
 
 def _close_up(window: Window) -> str:
     """Both masks of a few tokens around the first target, as tables of dots."""
-    first_target = int(np.flatnonzero(window.is_target).min(initial=len(window.order)))
-    first = max(0, first_target - _BEFORE_TARGET)
-    places = range(min(first, len(window.order) - _CLOSE_UP), len(window.order))[:_CLOSE_UP]
-    return "".join(_dots(window, places, mask, name) for name, mask in vars(window.masks).items())
+    num_tokens = len(window.order)
+    first_target = int(np.flatnonzero(window.is_target).min(initial=num_tokens))
+    start = max(0, first_target - _BEFORE_TARGET)
+    places = range(min(start, num_tokens - _CLOSE_UP), num_tokens)[:_CLOSE_UP]
+    masks = window.masks
+    return _dots(window, places, masks.content, "content") + _dots(
+        window, places, masks.query, "query"
+    )
 
 
 def _dots(window: Window, places: range, mask: np.ndarray, name: str) -> str:
