@@ -89,7 +89,7 @@ def read_task(
         left_out = f" ({', '.join(f'{k} {v}' for k, v in counts.items())})" if counts else ""
         where = source if isinstance(source, str) else name
         raise DataError(f"{where}: expected examples, got none{left_out}")
-    task.take(parts)
+    task.complete_from_files(parts)
     return examples, counts
 
 

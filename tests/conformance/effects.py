@@ -120,7 +120,7 @@ def devices(config, folder):
 def task_of(config, folder):
     """The examples of a task, the task, and its batches."""
     examples, _ = read_task(data_of(config.task.name, folder), config.task)
-    TASKS[config.task.name].complete(config, examples)
+    TASKS[config.task.name].complete_settings(config, examples)
     task = TASKS[config.task.name](config, Tokenizer(vocabulary()))
     lengths, training = unit_lengths(config), config.training
     units = task.training_units(examples)

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Annotated, Any, ClassVar
 
 from official.xlnet.configs.base import Section
+from official.xlnet.configs.former_modules import with_former_methods
 from official.xlnet.configs.registry import SETTINGS, TASKS
 from official.xlnet.configs.validation import (
     COUNT,
@@ -17,6 +18,8 @@ from official.xlnet.configs.validation import (
 )
 from official.xlnet.errors import ArgumentTypeError, ConfigError, DataError, require_data
 from official.xlnet.files.schema import OneOf
+
+_FORMER_METHODS = {"take": "complete_from_files"}
 
 
 @dataclasses.dataclass
@@ -98,6 +101,10 @@ class TaskConfig(Section):
     # Whether labels are numbers, also where a data set has names for them.
     has_number_labels: ClassVar[bool] = False
     rank_of_rows: ClassVar[int] = 0  # Smallest rank of the values of a row in a tf.data data set.
+
+    def __init_subclass__(cls) -> None:
+        super().__init_subclass__()
+        with_former_methods(cls, _FORMER_METHODS)
 
     def check(self) -> None:
         """Raises `ConfigError` if a value is out of range, or a key belongs to another task."""
@@ -211,7 +218,9 @@ class TaskConfig(Section):
         """
         yield "", source, self
 
-    def take(self, parts: Sequence[tuple[str, str, TaskConfig, Sequence[Any]]]) -> None:
+    def complete_from_files(
+        self, parts: Sequence[tuple[str, str, TaskConfig, Sequence[Any]]]
+    ) -> None:
         """Fills in the settings that follow from the files that have been read.
 
         Args:
@@ -231,3 +240,6 @@ class TaskConfig(Section):
                     f"{path}: expected {len(self.text_columns)} text(s) "
                     f"({', '.join(self.text_columns)}) in each example, got {min(others)} in one"
                 )
+
+
+with_former_methods(TaskConfig, _FORMER_METHODS)

@@ -74,7 +74,7 @@ class Ensemble:
                 f"the texts of {', '.join(expected)}, in this order, as in {model_dirs[0]}",
                 f"task.text_columns = {value!r}",
             )
-        self.task.join(tasks)
+        self.task.average_tuned_settings(tasks)
         self.unit = math.lcm(*(rows_together(task) for _, task in self._members))
         self._forwards = [packed_forward(model) for model, _ in self._members]
 

@@ -40,37 +40,45 @@ def data_report(
       A tree for JSON: `train` and `dev` with numbers of examples and copies, `classes` with their
       numbers in each, `texts` with what reading them loses, `lengths` in tokens and `counts`.
     """
-    known = set(filter(None, map(text_of, train)))
-    texts = {split: list(map(text_of, each)) for split, each in (("train", train), ("dev", dev))}
-    of_each = {
-        split: collections.Counter(name for example in each for name in classes_of(example))
-        for split, each in (("train", train), ("dev", dev))
-    }
-    cleaned = {hash(task.tokenizer.clean(text)) for text in known}  # Of long texts, too.
-    median, most = np.percentile(lengths, [50, 99], method="higher").tolist()
-    lost = () if task.tokenizer.keep_whitespace else filter(_LOST.search, known)
-    labels = task.labels if task.config.task.name == "classification" else ()
+    train_texts = [text_of(example) for example in train]
+    distinct_texts = set(train_texts)
+    known_texts = distinct_texts - {""}
+    num_in_train = sum(text_of(example) in known_texts for example in dev)
+    num_lost = 0
+    if not task.tokenizer.keep_whitespace:
+        num_lost = sum(bool(_LOST.search(text)) for text in known_texts)
+    cleaned = {hash(task.tokenizer.clean(text)) for text in known_texts}  # Of long texts, too.
+    train_classes, dev_classes = _class_counts(train), _class_counts(dev)
+    classes = {}
+    for name, _ in (train_classes + dev_classes).most_common():
+        classes[name] = [train_classes[name], dev_classes[name]]
+    has_f1 = task.config.task.name == "classification" and len(task.labels) == 2
+    median, percentile_99 = np.percentile(lengths, [50, 99], method="higher").tolist()
     return {
         "columns": list(task.config.task.text_columns),
-        "train": {"examples": len(train), "copies": len(texts["train"]) - len(set(texts["train"]))},
-        "dev": {"examples": len(dev), "also_in_train": sum(t in known for t in texts["dev"])},
-        "classes": {
-            name: [of_each["train"][name], of_each["dev"][name]]
-            for name, _ in (of_each["train"] + of_each["dev"]).most_common()
-        },
-        "f1_is_of": labels[1] if len(labels) == 2 else None,
+        "train": {"examples": len(train), "copies": len(train_texts) - len(distinct_texts)},
+        "dev": {"examples": len(dev), "also_in_train": num_in_train},
+        "classes": classes,
+        "f1_is_of": task.labels[1] if has_f1 else None,
         "texts": {
-            "with_lost_white_space": len([*lost]),
-            "equal_after_cleaning": len(known) - len(cleaned),
+            "with_lost_white_space": num_lost,
+            "equal_after_cleaning": len(known_texts) - len(cleaned),
         },
         "lengths": {
             "median": median,
-            "99%": most,
+            "99%": percentile_99,
             "longest": int(np.max(lengths)),
             "max_length": task.config.task.max_length,
         },
         "counts": dict(counts),
     }
+
+
+def _class_counts(examples: Sequence[Example]) -> collections.Counter[str]:
+    counts: collections.Counter[str] = collections.Counter()
+    for example in examples:
+        counts.update(classes_of(example))
+    return counts
 
 
 def report_lines(report: Mapping[str, Any]) -> Iterator[str]:
@@ -79,40 +87,56 @@ def report_lines(report: Mapping[str, Any]) -> Iterator[str]:
     Args:
       report: as `data_report` returns it.
     """
-    train, dev, texts = report["train"], report["dev"], report["texts"]
-    copies = f", {train['copies']:,} of them copies" if train["copies"] else ""
-    yield f"train       {train['examples']:,} examples{copies}"
-    also = f"; {dev['also_in_train']:,} of its texts are in train" if dev["also_in_train"] else ""
-    yield f"dev         {dev['examples']:,} examples{also}"
-    classes = report["classes"]
-    if classes:
-        shown = [f"{name} {number:,}" for name, (number, _) in classes.items()]
-        more = f", … ({len(shown)} classes)" if len(shown) > _MOST_CLASSES else ""
-        positive = f"; f1 refers to {report['f1_is_of']}" if report["f1_is_of"] else ""
-        yield f"classes     {', '.join(shown[:_MOST_CLASSES])}{more}{positive}"
-        yield from _about_classes(classes)
+    train, dev = report["train"], report["dev"]
+    line = f"train       {train['examples']:,} examples"
+    if train["copies"]:
+        line += f", {train['copies']:,} of them copies"
+    yield line
+    line = f"dev         {dev['examples']:,} examples"
+    if dev["also_in_train"]:
+        line += f"; {dev['also_in_train']:,} of its texts are in train"
+    yield line
+    if report["classes"]:
+        yield _classes_line(report["classes"], report["f1_is_of"])
+        yield from _class_warnings(report["classes"])
     lengths = report["lengths"]
-    cut = report["counts"].get("train_truncated", 0)
-    of_all = f"; {cut:,} cut at {lengths['max_length']}" if cut else ""
-    yield (
-        f"lengths     median {lengths['median']} tokens, 99% {lengths['99%']}, longest "
-        f"{lengths['longest']}{of_all}"
+    line = (
+        f"lengths     median {lengths['median']} tokens, 99% {lengths['99%']}, "
+        f"longest {lengths['longest']}"
     )
-    for key, what in (
-        (
-            "with_lost_white_space",
-            "have line breaks, tabs or runs of spaces, each read as one space; a vocabulary of "
-            "`xlnet vocab --keep_whitespace` keeps them",
-        ),
-        ("equal_after_cleaning", "are equal to another one once they are cleaned"),
-    ):
-        if texts[key]:
-            yield f"texts       {texts[key]:,} {what}"
+    num_truncated = report["counts"].get("train_truncated", 0)
+    if num_truncated:
+        line += f"; {num_truncated:,} cut at {lengths['max_length']}"
+    yield line
+    texts = report["texts"]
+    if texts["with_lost_white_space"]:
+        yield (
+            f"texts       {texts['with_lost_white_space']:,} have line breaks, tabs or runs of "
+            "spaces, each read as one space; a vocabulary of `xlnet vocab --keep_whitespace` "
+            "keeps them"
+        )
+    if texts["equal_after_cleaning"]:
+        yield (
+            f"texts       {texts['equal_after_cleaning']:,} are equal to another one once they are "
+            "cleaned"
+        )
 
 
-def _about_classes(classes: Mapping[str, Sequence[int]]) -> Iterator[str]:
+def _classes_line(classes: Mapping[str, Sequence[int]], positive_class: str | None) -> str:
+    """The most frequent classes, with their numbers of training examples."""
+    counts = [f"{name} {num_train:,}" for name, (num_train, _) in classes.items()]
+    line = f"classes     {', '.join(counts[:_MOST_CLASSES])}"
+    if len(counts) > _MOST_CLASSES:
+        line += f", … ({len(counts)} classes)"
+    if positive_class:
+        line += f"; f1 refers to {positive_class}"
+    return line
+
+
+def _class_warnings(classes: Mapping[str, Sequence[int]]) -> Iterator[str]:
     """Yields warnings about the classes."""
-    if missing := [name for name, (_, in_dev) in classes.items() if not in_dev]:
+    missing = [name for name, (_, num_dev) in classes.items() if not num_dev]
+    if missing:
         yield f"warning     dev has no {', '.join(missing[:_MOST_CLASSES])}"
     spellings = collections.defaultdict(list)
     for name in classes:
@@ -126,15 +150,15 @@ def _about_classes(classes: Mapping[str, Sequence[int]]) -> Iterator[str]:
 
 def text_of(example: Example) -> str:
     """Returns the texts of an example as one string, with zero characters between them."""
-    found: list[str] = []
+    texts: list[str] = []
     for name in ("texts", "words", "choices", "question", "context", "query", "document"):
         value = getattr(example, name, ())
-        found += [value] if isinstance(value, str) else value
-    return "\0".join(found)
+        texts += [value] if isinstance(value, str) else value
+    return "\0".join(texts)
 
 
 def classes_of(example: Example) -> tuple[str, ...]:
-    """The names of the classes of an example; of tags, as often as they occur; not numbers."""
+    """Returns the names of the classes of an example; tags as often as they occur; no numbers."""
     label = getattr(example, "label", None) or getattr(example, "tags", None)
     names = label if isinstance(label, tuple) else (label,)
     return tuple(name for name in names if isinstance(name, str))

@@ -34,23 +34,28 @@ def in_order(labels: Iterable[str]) -> list[str]:
       >>> in_order({"10", "9", "b", "a"})
       ['9', '10', 'a', 'b']
     """
-    return sorted(
-        labels, key=lambda label: (0, int(label), "") if _WHOLE.fullmatch(label) else (1, 0, label)
-    )
+
+    def sort_key(label: str) -> tuple[int, int, str]:
+        if _WHOLE.fullmatch(label):
+            return 0, int(label), ""
+        return 1, 0, label
+
+    return sorted(labels, key=sort_key)
 
 
 def meaning(label: str) -> str:
-    """What a label says, in whichever way it is written.
+    """Returns the canonical form of a label: labels with equal forms are spellings of one.
 
-    Spaces at its ends, composed and invisible characters, the form of a number and letters of a
-    truth value do not count.
+    Spaces at the ends, composed and invisible characters, and the spelling of numbers and truth
+    values make no difference.
 
     Example:
       >>> meaning("1.0"), meaning(" +1"), meaning("True"), meaning("15e-1"), meaning("01")
       ('1', '1', 'true', '1.5', '01')
     """
     label = unicodedata.normalize("NFKC", label)
-    label = "".join(each for each in label if unicodedata.category(each) != "Cf").strip()
+    visible = [character for character in label if unicodedata.category(character) != "Cf"]
+    label = "".join(visible).strip()
     if _NUMBER.fullmatch(label):
         return f"{decimal.Decimal(label).normalize() + 0:f}"
     return label.lower() if label.lower() in _TRUTH else label
@@ -67,28 +72,28 @@ def complete_labels(config: XLNetConfig, labels: Iterable[str]) -> tuple[str, ..
       DataError: there are fewer than two labels, one that the configuration does not list, or two
         that look the same.
     """
-    found = in_order(set(labels))
-    require_data(
-        len(found) >= 2, "training data", "at least two classes", ", ".join(found) or "none"
-    )
-    listed = config.task.labels
-    for label in found if listed else ():
-        label_index(listed, label, "training data")
-    if not listed:
-        check_forms(found, "training data")
-    return listed or tuple(found)
+    where = "training data"
+    labels = in_order(set(labels))
+    require_data(len(labels) >= 2, where, "at least two classes", ", ".join(labels) or "none")
+    listed_labels = config.task.labels
+    if listed_labels:
+        for label in labels:
+            label_index(listed_labels, label, where)
+        return listed_labels
+    check_forms(labels, where)
+    return tuple(labels)
 
 
-def check_forms(found: Iterable[str], where: str) -> None:
-    """Raises `DataError` if two labels say the same; see `meaning`.
+def check_forms(labels: Iterable[str], where: str) -> None:
+    """Raises `DataError` if two labels are spellings of one; see `meaning`.
 
     Args:
-      found: all labels that occur.
+      labels: all labels that occur.
       where: names the data in the error.
     """
-    forms: dict[str, str] = {}
-    for label in found:
-        other = forms.setdefault(meaning(label), label)
+    label_of_form: dict[str, str] = {}
+    for label in labels:
+        other = label_of_form.setdefault(meaning(label), label)
         require_data(
             other == label,
             where,
@@ -98,19 +103,20 @@ def check_forms(found: Iterable[str], where: str) -> None:
         )
 
 
-def check_hidden(found: Collection[str]) -> None:
-    """Raises `DataError` for what data sets write for a label that is missing or hidden.
+def check_hidden(labels: Collection[str]) -> None:
+    """Raises `DataError` if a label stands for a missing or hidden one.
 
-    That is `-`, as in SNLI, and -1 beside 0, 1 and 2; -1, 0 and 1 may be classes.
+    Data sets write them as `-`, as in SNLI, or as -1 beside 0, 1 and 2; -1, 0 and 1 may be classes.
 
     Args:
-      found: all labels that occur.
+      labels: all labels that occur.
     """
-    others = [label for label in found if label not in ("-", "-1")]
-    is_counted = set(others) == {str(n) for n in range(len(others))} and len(others) > 2
-    hidden = "-" if "-" in found else "-1"
+    others = [label for label in labels if label not in ("-", "-1")]
+    is_counted = len(others) > 2 and set(others) == {str(n) for n in range(len(others))}
+    hidden = "-" if "-" in labels else "-1"
+    is_suspicious = hidden in labels and len(others) >= 2 and (hidden == "-" or is_counted)
     require_data(
-        hidden not in found or len(others) < 2 or not (hidden == "-" or is_counted),
+        not is_suspicious,
         "training data",
         "classes",
         f"{hidden!r} beside {', '.join(others[:5])}, as data sets write a missing label; "
@@ -118,8 +124,10 @@ def check_hidden(found: Collection[str]) -> None:
     )
 
 
-def judged(probabilities: Any, expected: Any, predicted: Any) -> tuple[float, float]:
-    """Returns how wrong the prediction of a class is, and its probability; see `Task.judge`.
+def error_of_class(probabilities: Any, expected: Any, predicted: Any) -> tuple[float, float]:
+    """Returns the error of a predicted class, and its probability.
+
+    See `Task.error_and_probability`.
 
     Args:
       probabilities: the probability of each class, by name or index.
@@ -127,11 +135,11 @@ def judged(probabilities: Any, expected: Any, predicted: Any) -> tuple[float, fl
       predicted: name or index of the predicted class.
 
     Example:
-      >>> judged({"good": 0.25, "bad": 0.75}, "good", "bad"), judged([0.875, 0.125], 0, 0)
-      ((0.75, 0.75), (0.0, 0.875))
+      >>> error_of_class({"good": 0.25, "bad": 0.75}, expected="good", predicted="bad")
+      (0.75, 0.75)
     """
-    wrong = 0.0 if predicted == expected else 1 - probabilities[expected]
-    return wrong, probabilities[predicted]
+    error = 0.0 if predicted == expected else 1 - probabilities[expected]
+    return error, probabilities[predicted]
 
 
 def target_of(labels: Sequence[float], where: str) -> tuple[float, float]:
@@ -164,9 +172,10 @@ def target_of(labels: Sequence[float], where: str) -> tuple[float, float]:
 
 def complete_target(config: XLNetConfig, labels: Sequence[float]) -> None:
     """Sets `task.target_means` and `task.target_scales`, unless set; see `target_of`."""
-    target, task = target_of(labels, "training data"), cast(Any, config.task)
+    mean, scale = target_of(labels, "training data")
+    task = cast(Any, config.task)
     if not task.target_means:
-        task.target_means, task.target_scales = target[:1], target[1:]
+        task.target_means, task.target_scales = (mean,), (scale,)
 
 
 def label_index(labels: Sequence[str], label, where: str) -> int:
@@ -183,10 +192,13 @@ def label_index(labels: Sequence[str], label, where: str) -> int:
     try:
         return labels.index(str(label))
     except ValueError:
-        alike = [n for n, known in enumerate(labels) if meaning(known) == meaning(str(label))]
-        if len(alike) == 1:
-            return alike[0]
-        shown = ", ".join(labels[:10]) + (", …" if len(labels) > 10 else "")
+        form = meaning(str(label))
+        matches = [n for n, known_label in enumerate(labels) if meaning(known_label) == form]
+        if len(matches) == 1:
+            return matches[0]
+        shown = ", ".join(labels[:10])
+        if len(labels) > 10:
+            shown += ", …"
         raise DataError(
             f"{where}: expected one of the labels {shown}, got {label!r}"
             f"{did_you_mean(str(label), labels)}"
@@ -205,24 +217,24 @@ def combined(table_MC: Sequence[Sequence[float]]) -> np.ndarray:
     return softmax(np.mean(np.log(np.maximum(table_MC, LEAST_PROBABILITY)), axis=0))
 
 
-def type_of_labels(kinds: Collection[type]) -> str:
+def type_of_labels(types: Collection[type]) -> str:
     """Returns `task.label_type` of labels of Python, from the types of all of them.
 
     Example:
       >>> type_of_labels({int}), type_of_labels({int, float}), type_of_labels({bool, str})
       ('int', 'float', 'str')
     """
-    if kinds and {*kinds} <= {int, float}:
-        return "float" if float in kinds else "int"
-    return "bool" if {*kinds} == {bool} else "str"
+    if types and {*types} <= {int, float}:
+        return "float" if float in types else "int"
+    return "bool" if {*types} == {bool} else "str"
 
 
-def with_label_type(prediction: dict[str, Any], kind: str) -> dict[str, Any]:
-    """Returns a prediction whose classes equal the labels of the rows that they were learnt from.
+def with_label_type(prediction: dict[str, Any], label_type: str) -> dict[str, Any]:
+    """Returns a prediction whose classes have the type of the labels in the training rows.
 
     Args:
       prediction: prediction of a task; names of classes are strings.
-      kind: `task.label_type`.
+      label_type: `task.label_type`.
 
     Example:
       >>> with_label_type({"label": "1", "probabilities": {"0": 0.1, "1": 0.9}}, "int")
@@ -231,18 +243,19 @@ def with_label_type(prediction: dict[str, Any], kind: str) -> dict[str, Any]:
 
     def typed(name: str) -> Any:
         try:
-            return _TYPES[kind](name)
+            return _TYPES[label_type](name)
         except ValueError:  # A class that is not from the rows.
             return name
 
-    found = dict(prediction)
-    if "label" in found:
-        found["label"] = typed(found["label"])
-    if "labels" in found:
-        found["labels"] = [typed(name) for name in found["labels"]]
-    if isinstance(found.get("probabilities"), dict):
-        found["probabilities"] = {typed(name): p for name, p in found["probabilities"].items()}
-    return found
+    prediction = dict(prediction)
+    if "label" in prediction:
+        prediction["label"] = typed(prediction["label"])
+    if "labels" in prediction:
+        prediction["labels"] = [typed(name) for name in prediction["labels"]]
+    probabilities = prediction.get("probabilities")
+    if isinstance(probabilities, dict):
+        prediction["probabilities"] = {typed(name): p for name, p in probabilities.items()}
+    return prediction
 
 
 def rounded(probability_C: np.ndarray) -> list[float]:

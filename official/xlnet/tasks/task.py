@@ -15,6 +15,7 @@ import numpy as np
 import tensorflow as tf
 
 from official.xlnet.configs.experiment import XLNetConfig
+from official.xlnet.configs.former_modules import with_former_methods
 from official.xlnet.configs.registry import TASKS
 from official.xlnet.configs.task import TaskConfig
 from official.xlnet.data.examples import Example
@@ -30,13 +31,20 @@ UNUSABLE = ("skipped_empty", "answers_in_no_window")
 # Metrics for which lower is better.
 ERRORS = ("loss", "mean_squared_error", "root_mean_squared_error", "mean_absolute_error")
 NUMBER_METRICS = ("pearson", "spearman", "r2", *ERRORS[1:])  # Of predicted numbers.
+_FORMER_METHODS = {
+    "complete": "complete_settings",
+    "finish": "tune_settings",
+    "join": "average_tuned_settings",
+    "judge": "error_and_probability",
+}
 _READ_AT_ONCE = 1024  # Examples whose texts become tensors together.
 
 
 class Task:
-    """Base class of tasks. Subclasses override `complete`, `read`, `predict` and `evaluate`.
+    """Base class of tasks.
 
-    For a plot of their own they override `draw`, for ensembles `combine`.
+    Subclasses override `complete_settings`, `read`, `predict` and `evaluate`; for a plot of their
+    own `draw`, for ensembles `combine`.
 
     Args:
       config: the experiment configuration, with a complete `config.task`, including labels.
@@ -63,6 +71,10 @@ class Task:
     reads_long_texts: ClassVar[bool] = False
     typical: ClassVar[Sequence[Example]] = ()
 
+    def __init_subclass__(cls) -> None:
+        super().__init_subclass__()
+        with_former_methods(cls, _FORMER_METHODS)
+
     def __init__(self, config: XLNetConfig, tokenizer: Tokenizer):
         self.config = config
         self.labels = config.task.labels
@@ -72,7 +84,7 @@ class Task:
         self.lengths: collections.Counter[int] = collections.Counter()
 
     @classmethod
-    def complete(cls, config: XLNetConfig, examples: Sequence[Example]) -> None:
+    def complete_settings(cls, config: XLNetConfig, examples: Sequence[Example]) -> None:
         """Fills in the settings of `config.task` that follow from the training examples.
 
         Args:
@@ -110,11 +122,10 @@ class Task:
         Returns:
           A list of units, or a function from the epoch number to one.
         """
-        return [
-            dataclasses.replace(unit, places={})
-            for of_example in self.units(examples)
-            for unit in of_example
-        ]
+        units = []
+        for units_of_example in self.units(examples):
+            units += [dataclasses.replace(unit, places={}) for unit in units_of_example]
+        return units
 
     def predict(self, example: Example, outputs: list[Arrays]) -> Prediction:
         """Converts the model's outputs for an example to a JSON-serializable prediction.
@@ -162,10 +173,12 @@ class Task:
         """Returns what `metrics.json` has beside the metrics, such as numbers for each class."""
         return {}
 
-    def judge(self, example: Example, prediction: Prediction) -> tuple[float, float]:
-        """Returns how wrong a prediction is, 0 if it is right, and its probability.
+    def error_and_probability(
+        self, example: Example, prediction: Prediction
+    ) -> tuple[float, float]:
+        """Returns the error of a prediction, 0 if it is right, and its probability.
 
-        NaN stands for what is not known; the report then leaves out errors or calibration.
+        A NaN stands for an unknown value: the report then leaves out errors or calibration.
 
         Args:
           example: an example with a label.
@@ -181,12 +194,12 @@ class Task:
           examples: examples with labels.
           predictions: their predictions, as `predict` returns them.
         """
-        found = self.evaluate(examples, predictions)
-        metrics = {name: value for name, value in found.items() if value is not None}
-        axes.barh(list(metrics), list(metrics.values()))
+        metrics = self.evaluate(examples, predictions)
+        defined = {name: value for name, value in metrics.items() if value is not None}
+        axes.barh(list(defined), list(defined.values()))
 
-    def finish(self, examples: Sequence[Example], predictions: Sequence[Prediction]) -> None:
-        """Sets the settings of `config.task` that are tuned on dev, such as a threshold.
+    def tune_settings(self, examples: Sequence[Example], predictions: Sequence[Prediction]) -> None:
+        """Tunes settings of `config.task` on dev after training, such as a threshold.
 
         Args:
           examples: dev examples with labels.
@@ -204,8 +217,8 @@ class Task:
         """
         raise NotImplementedError
 
-    def join(self, members: Sequence[TaskConfig]) -> None:
-        """Averages the settings that `finish` has tuned over the models of an ensemble.
+    def average_tuned_settings(self, members: Sequence[TaskConfig]) -> None:
+        """Averages the settings that `tune_settings` has tuned over the models of an ensemble.
 
         Args:
           members: sections of the models; the first one belongs to this task.
@@ -231,25 +244,28 @@ class Task:
 
     def count(self, name: str, is_counted: Any) -> None:
         """Adds the number of true elements of an array to `counts`, if there are any."""
-        if number := int(np.count_nonzero(is_counted)):
-            self.counts[name] += number
+        num_counted = int(np.count_nonzero(is_counted))
+        if num_counted:
+            self.counts[name] += num_counted
 
     def empty(self, texts: Sequence[str]) -> bool:
         """Returns whether all texts are empty or white space."""
         return not any(text.strip() for text in texts)
 
 
+with_former_methods(Task, _FORMER_METHODS)
+
 Item = TypeVar("Item")
 Read = TypeVar("Read")
 
 
 def in_parts(read: Callable[[list[Item]], list[Read]], items: Iterable[Item]) -> Iterator[Read]:
-    """Yields the outputs of `read` for each item, called with a thousand items at once."""
+    """Calls `read` with a thousand items at a time, and yields its output for each item."""
     items = iter(items)
-    while some := list(itertools.islice(items, _READ_AT_ONCE)):
+    while part := list(itertools.islice(items, _READ_AT_ONCE)):
         with tf.device("cpu"):
-            of_each = read(some)
-        yield from of_each
+            outputs = read(part)
+        yield from outputs
 
 
 def in_groups(
@@ -257,13 +273,21 @@ def in_groups(
     items: Sequence[Item],
     key: Callable[[Item], Any],
 ) -> list[Read]:
-    """Returns the outputs of `read` for each item, called with items of one key and the key."""
-    keys = [key(item) for item in items]
-    found: dict[int, Read] = {}
-    for each in dict.fromkeys(keys):
-        own = [n for n, its in enumerate(keys) if its == each]
-        found |= zip(own, read(each, [items[n] for n in own]), strict=True)
-    return [found[n] for n in range(len(items))]
+    """Calls `read` with the items of each key, and returns its outputs in the order of the items.
+
+    Args:
+      read: function (key, items with this key) to an output for each item.
+      items: the items.
+      key: key of an item.
+    """
+    groups = collections.defaultdict(list)
+    for index, item in enumerate(items):
+        groups[key(item)].append(index)
+    outputs: dict[int, Read] = {}
+    for group_key, indices in groups.items():
+        outputs_of_group = read(group_key, [items[index] for index in indices])
+        outputs |= zip(indices, outputs_of_group, strict=True)
+    return [outputs[index] for index in range(len(items))]
 
 
 TaskClass = TypeVar("TaskClass", bound=type[Task])

@@ -26,15 +26,20 @@ class TextTask(Task):
         task, names = self.config.task, self.config.task.text_columns
         expected = f"{len(names)} text(s) ({', '.join(names)})"
         require_data(len(names) in (0, num_texts), examples[0].id, expected, num_texts)
-        labels = [{} if e.label is None else {"label": self.label(e)} for e in examples]
-        self.count("empty", [self.empty(e.texts) for e in examples])
-        columns = [self.tokens(column) for column in zip(*(e.texts for e in examples), strict=True)]
+        self.count("empty", [self.empty(example.texts) for example in examples])
+        texts_of_columns = zip(*(example.texts for example in examples), strict=True)
+        columns = [self.tokens(texts) for texts in texts_of_columns]
         features, is_truncated = long_texts.read(columns, task, task.max_length)
         self.count("truncated", is_truncated)
         self.lengths.update(needed_lengths(columns).numpy().tolist())
-        rows = rows_of(features)
-        number = len(rows) // len(examples)
-        return [[Unit(rows[n * number : (n + 1) * number], own)] for n, own in enumerate(labels)]
+        sequences = rows_of(features)
+        num_sequences = len(sequences) // len(examples)  # Of each example.
+        units = []
+        for n, example in enumerate(examples):
+            labels = {} if example.label is None else {"label": self.label(example)}
+            first = n * num_sequences
+            units.append([Unit(sequences[first : first + num_sequences], labels)])
+        return units
 
     def training_units(self, examples):
         usable = [example for example in examples if not self.empty(example.texts)]

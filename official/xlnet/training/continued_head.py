@@ -60,7 +60,7 @@ def take_head(
     merged = task.updated(head, "")
     try:
         trial = dataclasses.replace(config, task=copy.deepcopy(merged))
-        TASKS[task.name].complete(trial, examples)
+        TASKS[task.name].complete_settings(trial, examples)
     except DataError as error:
         return str(error)
     config.task = merged

@@ -55,8 +55,8 @@ class Start:
       max_lost: largest share of training examples that cannot be trained on.
       scales_warmup: whether `training.warmup_steps` is a share of `training.num_steps` where
         `task.epochs` gives the length of the run; otherwise it is a number of steps.
-      selects: whether the checkpoint, and what `Task.finish` sets, are selected by metrics on
-        `dev`; otherwise the last checkpoint is kept, and only this one is evaluated.
+      selects: whether the checkpoint, and the settings of `Task.tune_settings`, are selected by
+        metrics on `dev`; otherwise the last checkpoint is kept, and only this one is evaluated.
     """
 
     strategy: tf.distribute.Strategy
@@ -122,8 +122,8 @@ def run_finetuning(
         # One device computes as `evaluate` does, to the last digit; replicas share the work.
         is_alone = replicas == 1 and not isinstance(start.strategy, tf.distribute.TPUStrategy)
         forward = packed_forward(model) if is_alone else None
-        if start.selects and type(task).finish is not Task.finish:
-            task.finish(dev, evaluate_examples(model, task, dev, forward)[0])
+        if start.selects and type(task).tune_settings is not Task.tune_settings:
+            task.tune_settings(dev, evaluate_examples(model, task, dev, forward)[0])
         predictions, metrics = evaluate_examples(model, task, dev, forward)
         metrics |= {
             "step": loop.evaluations.best_step,
@@ -159,7 +159,7 @@ def _prepare(
     if not kind.reads_long_texts:
         where = f"task.long_texts of {config.task.name}"
         require_one_of(where, config.task.long_texts, ("truncate",))
-    kind.complete(config, train)
+    kind.complete_settings(config, train)
     init_from = start.init_from
     vocab = os.path.join(init_from, VOCAB_FILE) if init_from else start.vocab
     if vocab is None:

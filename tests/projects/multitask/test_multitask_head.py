@@ -118,7 +118,7 @@ def test_every_epoch_has_each_example_once_and_batches_of_one_shape():
         num_candidates=CANDIDATES,
     )
     train = examples()
-    TASKS["multitask"].complete(config, train)
+    TASKS["multitask"].complete_settings(config, train)
     assert config.task.labels == ("nli/no", "nli/so")
     assert config.task.target_means == (0.0, 1.5, 0.0)
     task = TASKS["multitask"](config, Tokenizer(f"{vocabulary_dir()}/spiece.model"))

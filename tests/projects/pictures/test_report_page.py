@@ -190,7 +190,7 @@ def test_errors_are_those_of_the_metric(kind):
     examples, predictions, (metric, of_all, expected) = JUDGED[kind]
     labels = {"labels": ("B-X", "O")} if kind == "token_classification" else {}
     task = random_task(kind, **labels)[1]
-    judged = [task.judge(*pair) for pair in zip(examples, predictions, strict=True)]
+    judged = [task.error_and_probability(*pair) for pair in zip(examples, predictions, strict=True)]
     np.testing.assert_allclose(judged, expected, atol=1e-12)
     value = task.evaluate(examples, predictions)[metric]
     assert of_all(np.array(judged)[:, 0]) == pytest.approx(value)

@@ -71,7 +71,7 @@ def test_words_and_letters_do_not_mix(name):
     words = [(["He", "sat"], [0.5, 2.0] if numbers else ["A", "B"])]
     experiment = XLNetConfig(task=config(name))
     train, _ = read_task(words, experiment.task)
-    TASKS[name].complete(experiment, train)
+    TASKS[name].complete_settings(experiment, train)
     assert experiment.task.label_unit == "word"
     with pytest.raises(DataError, match=r"expected a list of words in 'words', got 'MK"):
         read_task(letters, experiment.task)
@@ -81,7 +81,7 @@ def test_words_and_letters_do_not_mix(name):
     with pytest.raises(
         DataError, match=r"1: expected labels of letters, as in .*, got labels of w"
     ):
-        TASKS[name].complete(experiment, train)
+        TASKS[name].complete_settings(experiment, train)
     with pytest.raises(DataError, match="expected text in 'words', got"):
         read_task(words, experiment.task)
 
@@ -126,7 +126,7 @@ def test_digits_are_classes_of_letters():
     task = random_task("token_classification", label_unit="letter")[1]
     examples = [example(1, "MKVA", "0110")]
     task.config.task.labels = ()
-    TASKS["token_classification"].complete(task.config, examples)
+    TASKS["token_classification"].complete_settings(task.config, examples)
     assert task.config.task.labels == ("0", "1")
 
 

@@ -21,7 +21,7 @@ TOKENIZER = types.SimpleNamespace(counts=collections.Counter())
 def task_of(name, train, **settings):
     config = task_config(name=name, **settings)
     kind = TASKS[name]
-    kind.complete(config, train)
+    kind.complete_settings(config, train)
     return kind(config, TOKENIZER)
 
 

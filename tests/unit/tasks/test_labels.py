@@ -47,10 +47,10 @@ def config_of(kind):
 def test_labels_that_look_the_same_are_no_two_classes(kind, alike):
     config = config_of(kind)
     with pytest.raises(DataError, match=r"training data.*: expected labels that differ in more"):
-        TASKS[kind].complete(config, [EXAMPLES[kind](label) for label in ("bad", *alike)])
+        TASKS[kind].complete_settings(config, [EXAMPLES[kind](label) for label in ("bad", *alike)])
     config.task.labels = ()
     different = ("Good", "good", "goods", "½", "1/2")
-    TASKS[kind].complete(config, [EXAMPLES[kind](label) for label in different])
+    TASKS[kind].complete_settings(config, [EXAMPLES[kind](label) for label in different])
     assert len(config.task.labels) == 5
 
 
@@ -66,8 +66,10 @@ def test_classes_read_as_one_are_not_trained(labels, separator):
     """Another separator than the comma; with single classes of such names, they are classes."""
     config, example = config_of("multi_label"), EXAMPLES["multi_label"]
     with pytest.raises(DataError, match=f"set task.label_separator to '{re.escape(separator)}'"):
-        TASKS["multi_label"].complete(config, [example(label) for label in labels])
-    TASKS["multi_label"].complete(config, [example(label) for label in ("New York", "Bern|CH")])
+        TASKS["multi_label"].complete_settings(config, [example(label) for label in labels])
+    TASKS["multi_label"].complete_settings(
+        config, [example(label) for label in ("New York", "Bern|CH")]
+    )
 
 
 @pytest.mark.parametrize("kind", EXAMPLES)
@@ -76,19 +78,21 @@ def test_classes_that_are_listed_keep_their_order(kind):
     config, prefix = config_of(kind), "tone/" if kind == "multitask" else ""
     listed = config.task.labels = tuple(f"{prefix}{label}" for label in ("z", "b", "a"))
     examples = [EXAMPLES[kind](label) for label in "ab"]
-    TASKS[kind].complete(config, examples)
+    TASKS[kind].complete_settings(config, examples)
     assert config.task.labels == listed
     with pytest.raises(DataError, match=r"training data.*: expected one of the labels z, b, a"):
-        TASKS[kind].complete(config, [*examples, EXAMPLES[kind]("other")])
+        TASKS[kind].complete_settings(config, [*examples, EXAMPLES[kind]("other")])
     if kind != "multitask":
         return
     config.task.subtasks = ("tone", "own")
-    TASKS[kind].complete(config, examples + [TextExample(x, (x,), x, "own") for x in "ba"])
+    TASKS[kind].complete_settings(config, examples + [TextExample(x, (x,), x, "own") for x in "ba"])
     assert config.task.labels == (*listed, "own/a", "own/b")
     for wrong in ("good", "stars/good"):
         config.task.labels = (*listed, wrong)
         with pytest.raises(DataError, match=f"task.labels: expected NAME/CLASS .*, got {wrong}"):
-            TASKS[kind].complete(config, examples + [TextExample(x, (x,), x, "own") for x in "ba"])
+            TASKS[kind].complete_settings(
+                config, examples + [TextExample(x, (x,), x, "own") for x in "ba"]
+            )
 
 
 def test_measurements_are_no_classes_of_a_multitask_data_set():
@@ -104,7 +108,7 @@ def test_measurements_are_no_classes_of_a_multitask_data_set():
 def test_whole_numbers_are_classes_in_their_order(kind):
     config = config_of(kind)
     drawn = random.Random(0).sample([*map(str, range(-1, 12)), "b", "a"], 15)
-    TASKS[kind].complete(config, [EXAMPLES[kind](label) for label in drawn])
+    TASKS[kind].complete_settings(config, [EXAMPLES[kind](label) for label in drawn])
     found = [label.removeprefix("tone/") for label in config.task.labels]
     assert found == [*map(str, range(-1, 12)), "a", "b"]
 
@@ -133,15 +137,17 @@ def test_what_data_sets_write_for_a_missing_label_is_refused(labels, hidden):
     config = config_of("classification")
     examples = [EXAMPLES["classification"](label) for label in labels]
     if hidden is None:
-        TASKS["classification"].complete(config, examples)
+        TASKS["classification"].complete_settings(config, examples)
         return
     with pytest.raises(DataError, match=f"expected classes, got {hidden} beside .* missing label"):
-        TASKS["classification"].complete(config, examples)
+        TASKS["classification"].complete_settings(config, examples)
     several = config_of("multitask")
     with pytest.raises(DataError, match=f"expected classes, got {hidden} beside .* missing label"):
-        TASKS["multitask"].complete(several, [EXAMPLES["multitask"](label) for label in labels])
+        TASKS["multitask"].complete_settings(
+            several, [EXAMPLES["multitask"](label) for label in labels]
+        )
     config.task.labels = tuple(labels)  # Unless it is meant.
-    TASKS["classification"].complete(config, examples)
+    TASKS["classification"].complete_settings(config, examples)
 
 
 def drawn_tags(rng, scheme, kinds=("-X", "-Y-Z")):
@@ -205,12 +211,12 @@ def test_each_word_has_one_tag(name, number):
 def test_tags_that_are_numbers_need_names():
     config, kind = config_of("token_classification"), TASKS["token_classification"]
     tags = [TaggedExample("1", names, names) for names in (("0", "1", "2"), ("O", "1", "2"))]
-    kind.complete(config, tags[1:])
+    kind.complete_settings(config, tags[1:])
     config.task.labels = ()
     with pytest.raises(DataError, match=r"expected names of tags.* got the numbers 0, 1, 2; list"):
-        kind.complete(config, tags[:1])
+        kind.complete_settings(config, tags[:1])
     config.task.labels = ("0", "1", "2")
-    kind.complete(config, tags[:1])
+    kind.complete_settings(config, tags[:1])
 
 
 @pytest.mark.parametrize(

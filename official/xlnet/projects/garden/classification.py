@@ -106,7 +106,7 @@ class ClassificationTask(ModelTask):
             _TASK, config.recipe or None, config.overrides, config.init_checkpoint
         )
         kind = TASKS[_TASK]
-        kind.complete(result, read_task(config.train_data.input_path, result.task)[0])
+        kind.complete_settings(result, read_task(config.train_data.input_path, result.task)[0])
         return kind(result, load_tokenizer(config.init_checkpoint))
 
 

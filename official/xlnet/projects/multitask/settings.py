@@ -141,7 +141,9 @@ class MultitaskConfig(AnswerModuleConfig, CandidatesConfig):
             group_column=self.group_column,
         )
 
-    def take(self, parts: Sequence[tuple[str, str, TaskConfig, Sequence[Any]]]) -> None:
+    def complete_from_files(
+        self, parts: Sequence[tuple[str, str, TaskConfig, Sequence[Any]]]
+    ) -> None:
         for name, path, settings, examples in parts:
             if settings.name == "classification" and name not in DATASETS:
                 _check_classes(path, name, [str(example.label) for example in examples])
@@ -150,7 +152,9 @@ class MultitaskConfig(AnswerModuleConfig, CandidatesConfig):
         text_columns: list[str] = []
         for part in parts:
             name, _, settings, _ = part
-            settings.take([part])  # Examples of the task's own class have no columns.
+            settings.complete_from_files(
+                [part]
+            )  # Examples of the task's own class have no columns.
             columns = _RANKED_TEXTS if settings.name == "ranking" else settings.text_columns
             text_columns += [f"{name}/{column}" for column in columns]
         self.subtasks = tuple(name for name, _, _, _ in parts)

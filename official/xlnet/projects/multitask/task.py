@@ -59,7 +59,7 @@ class MultiTask(Task):
             self.parts[name] = TASKS[part_config.task.name](part_config, tokenizer)
 
     @classmethod
-    def complete(cls, config, examples):
+    def complete_settings(cls, config, examples):
         labels: list[str] = []
         targets = dict.fromkeys(config.task.subtasks, (0.0, 1.0))
         for name in config.task.subtasks:
@@ -71,7 +71,7 @@ class MultiTask(Task):
             )
             part_examples = [example for example in examples if example.subtask == name]
             if name in config.task.rankings:
-                TASKS["ranking"].complete(config, part_examples)
+                TASKS["ranking"].complete_settings(config, part_examples)
                 continue
             where = f"training data of {name}"
             part_labels = {example.label for example in part_examples}
@@ -187,8 +187,8 @@ class MultiTask(Task):
                     classes_of_means[f"{name}/{metric}"] = classes
         return classes_of_means
 
-    def judge(self, example, prediction):
-        return self._part(example).judge(example, prediction)
+    def error_and_probability(self, example, prediction):
+        return self._part(example).error_and_probability(example, prediction)
 
     def _part(self, example: TextExample) -> Task:
         require_data(

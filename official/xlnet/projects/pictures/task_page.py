@@ -43,7 +43,11 @@ def task_page(run: TaskRun) -> str:
         predictions = [json.loads(line) for line in file]
     # Columns: error of each prediction, and its probability.
     judged = np.array(
-        [run.task.judge(*pair) for pair in zip(run.examples, predictions, strict=True)], float
+        [
+            run.task.error_and_probability(*pair)
+            for pair in zip(run.examples, predictions, strict=True)
+        ],
+        float,
     )
     model_flags = [f"--model={path}" for path in run.models]
     sections = {

@@ -28,7 +28,7 @@ class TokenRegression(TokenClassification):
     )
 
     @classmethod
-    def complete(cls, config, examples):
+    def complete_settings(cls, config, examples):
         cls.check_units(config, examples)
         complete_target(config, [number for example in examples for number in example.tags or ()])
 
@@ -61,7 +61,7 @@ class TokenRegression(TokenClassification):
     def details(self, examples, predictions):
         return {}
 
-    def judge(self, example, prediction):
+    def error_and_probability(self, example, prediction):
         true, predicted = self._numbers([example], [prediction])
         return np.mean(np.abs(np.subtract(true, predicted))), np.nan
 

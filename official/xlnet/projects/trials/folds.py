@@ -54,7 +54,7 @@ def cross_validate(
     finished: list[Run] = []
     config = copy.deepcopy(config)
     complete = copy.deepcopy(config)
-    TASKS[config.task.name].complete(complete, [*train, *further])
+    TASKS[config.task.name].complete_settings(complete, [*train, *further])
     config.task.labels = complete.task.labels  # Of all: a rare class is in no training part.
     config.task.patience, start = 0, dataclasses.replace(start, selects=False)
     with several_runs("folds", "folds", config, (train, further), output, start) as runs:

@@ -139,10 +139,12 @@ class ClassificationConfig(AnswerModuleConfig):
 
     def check(self) -> None:
         super().check()
+        if not self.both_orders:
+            return
         needed = {"long_texts": "truncate", "pooling": "mean", "answer_module": "summary"}
-        for key, expected in needed.items() if self.both_orders else ():
-            got = getattr(self, key)
-            require(got == expected, f"task.{key}", f"{expected} with task.both_orders", got)
-        expected, columns = "two with task.both_orders", self.text_columns
-        is_pair = len(columns) in (0, 2) or not self.both_orders
-        require(is_pair, "task.text_columns", expected, columns)
+        for key, expected in needed.items():
+            value = getattr(self, key)
+            require(value == expected, f"task.{key}", f"{expected} with task.both_orders", value)
+        is_pair = len(self.text_columns) in (0, 2)
+        expected = "two with task.both_orders"
+        require(is_pair, "task.text_columns", expected, self.text_columns)

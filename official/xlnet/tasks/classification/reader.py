@@ -57,8 +57,8 @@ def read_texts(reading: Reading) -> Iterator[TextExample]:
     if reading.with_labels and not settings.text_columns:
         rows = list(rows)  # Rows of JSON may lack a column, and numbers are not texts.
     columns: Columns | None = None
-    kinds: set[type] = set()  # Of labels in rows of Python.
-    found: set[frozenset[str]] = set()  # Labels of `multi_label`.
+    label_types: set[type] = set()  # Of labels in rows of Python.
+    label_sets: set[frozenset[str]] = set()  # The classes of each row of `multi_label`.
 
     def example_of(row: Row, number: int) -> TextExample:
         nonlocal columns
@@ -68,27 +68,28 @@ def read_texts(reading: Reading) -> Iterator[TextExample]:
                 f"do not say it for {settings.name}, got a mapping"
             )
         if columns is None:
-            every = rows if isinstance(rows, list) else [row]
-            columns = columns_of(reading, [row for row in every if isinstance(row, dict)])
-        label = row.get(columns.label)
-        kinds.update(map(type, label if isinstance(label, list) else [label]))
-        read = read_label(row, columns.label, settings) if reading.with_labels else None
-        found.add(frozenset(read if isinstance(read, tuple) else ()))
+            all_rows = rows if isinstance(rows, list) else [row]
+            columns = columns_of(reading, [row for row in all_rows if isinstance(row, dict)])
+        value = row.get(columns.label)
+        label_types.update(map(type, value if isinstance(value, list) else [value]))
+        label = read_label(row, columns.label, settings) if reading.with_labels else None
+        label_sets.add(frozenset(label if isinstance(label, tuple) else ()))
         return TextExample(
             id=row_id(row, columns.id, number),
             texts=tuple(text(row, column) for column in columns.texts),
-            label=read,
+            label=label,
             group=group_of(row, settings),
         )
 
     yield from usable(reading, rows, example_of)
     if reading.with_labels and settings.name == "multi_label":
-        require_data(found != {frozenset()}, reading.path, "classes in some rows", "none")
-    if len(found) == 1 and not settings.labels:  # Multi-hot over two classes, as [0, 1].
-        is_named = all(len(names) < 2 or not names <= _FLAGS for names in found)
-        require_data(is_named, reading.path, "names of classes", "0 or 1 for each class")
+        require_data(label_sets != {frozenset()}, reading.path, "classes in some rows", "none")
+    if len(label_sets) == 1 and not settings.labels:  # Multi-hot over two classes, as [0, 1].
+        (classes,) = label_sets
+        is_multi_hot = len(classes) >= 2 and classes <= _FLAGS
+        require_data(not is_multi_hot, reading.path, "names of classes", "0 or 1 for each class")
     if reading.rows is not None and reading.with_labels and settings.name != "regression":
-        settings.label_type = type_of_labels(kinds - {type(None)})
+        settings.label_type = type_of_labels(label_types - {type(None)})
 
 
 @register_reader("classification", folder=True)
@@ -104,13 +105,13 @@ def read_folder(reading: Reading) -> Iterator[TextExample]:
     Raises:
       DataError: there is no class folder, or a file is invalid in strict mode.
     """
-    found = [
-        entry.name
-        for entry in os.scandir(reading.path)
-        if entry.is_dir() and entry.name not in _NO_CLASS and not entry.name.startswith(".")
-    ]
-    require_data(bool(found), reading.path, "one folder per class", "none")
-    for label in sorted(found):
+    labels = []
+    for entry in os.scandir(reading.path):
+        is_hidden = entry.name.startswith(".")
+        if entry.is_dir() and entry.name not in _NO_CLASS and not is_hidden:
+            labels.append(entry.name)
+    require_data(bool(labels), reading.path, "one folder per class", "none")
+    for label in sorted(labels):
         folder = os.path.join(reading.path, label)
         for name in sorted(os.listdir(folder)):
             if name.startswith(".") or not name.lower().endswith(".txt"):
@@ -155,10 +156,11 @@ def read_label(row: Row, column: str, settings: TaskConfig) -> Label:
                 f"expected classes separated by commas in {column!r}, or a list in JSON lines, got "
                 f"the list as a text: {shown(value)}"
             )
-        parts = value
-        if not isinstance(parts, list):
+        if isinstance(value, list):
+            parts = value
+        else:
             separator = settings.settings(ClassificationConfig).label_separator
-            parts = [x for x in str(value).split(separator) if x.strip()]
+            parts = [part for part in str(value).split(separator) if part.strip()]
         names = tuple(class_name(part, column).strip() for part in parts)
         if len(set(names)) < len(names) and set(names) <= _FLAGS:  # Multi-hot.
             raise WrongRowError(

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import collections
-import itertools
 from collections.abc import Sequence
 
 import numpy as np
@@ -17,7 +16,7 @@ from official.xlnet.tasks.labels import (
     combined,
     complete_labels,
     complete_target,
-    judged,
+    error_of_class,
     label_index,
     mean_score,
     rounded,
@@ -47,7 +46,7 @@ class Classification(TextTask):
     )
 
     @classmethod
-    def complete(cls, config, examples):
+    def complete_settings(cls, config, examples):
         labels = {str(example.label) for example in examples if example.label is not None}
         if not config.task.labels:
             check_hidden(labels)
@@ -96,8 +95,8 @@ class Classification(TextTask):
         return results
 
     def means_over(self, examples, predictions):
-        occur = {*itertools.chain(*_true_and_predicted(self.labels, examples, predictions))}
-        return _over(len(occur), self.labels)
+        true, predicted = _true_and_predicted(self.labels, examples, predictions)
+        return _over(len({*true, *predicted}), self.labels)
 
     def details(self, examples, predictions):
         from sklearn import metrics
@@ -107,22 +106,23 @@ class Classification(TextTask):
         confidence = [p["probabilities"][p["label"]] for p in predictions]
         is_right = [a == b for a, b in zip(true, predicted, strict=True)]
         matrix = metrics.confusion_matrix(true, predicted, labels=labels)
-        return {
+        details = {
             "classes": class_details(labels, true, predicted),
             "confusion_matrix": {"true_by_predicted": matrix.tolist(), "labels": labels},
             "calibration_error": calibration_error(confidence, is_right),
-            **({"f1_is_of": labels[1]} if len(labels) == 2 else {}),
         }
+        if len(labels) == 2:
+            details["f1_is_of"] = labels[1]
+        return details
 
-    def judge(self, example, prediction):
+    def error_and_probability(self, example, prediction):
         expected = self.labels[label_index(self.labels, example.label, example.id)]
-        return judged(prediction["probabilities"], expected, prediction["label"])
+        return error_of_class(prediction["probabilities"], expected, prediction["label"])
 
     def draw(self, axes, examples, predictions):
         """Plots the confusion matrix."""
-        draw_confusion(
-            axes, list(self.labels), *_true_and_predicted(self.labels, examples, predictions)
-        )
+        true, predicted = _true_and_predicted(self.labels, examples, predictions)
+        draw_confusion(axes, list(self.labels), true, predicted)
 
 
 @register_task("multi_label")
@@ -143,16 +143,15 @@ class MultiLabel(TextTask):
     )
 
     @classmethod
-    def complete(cls, config, examples):
+    def complete_settings(cls, config, examples):
         labels = {label for example in examples for label in example.label or ()}
         if not config.task.labels:
             _check_separated(labels)
         config.task.labels = complete_labels(config, labels)
 
     def label(self, example):
-        labels = self.labels
-        indices = [label_index(labels, label, example.id) for label in example.label]
-        return one_hot(indices, len(labels))
+        indices = [label_index(self.labels, label, example.id) for label in example.label]
+        return one_hot(indices, len(self.labels))
 
     def predict(self, example, outputs):
         logits_C = np.clip(outputs[0]["logits"], -60, 60).astype(np.float64)
@@ -194,7 +193,7 @@ class MultiLabel(TextTask):
         true_EC, probability_EC = self._tables(examples, predictions)
         return {"classes": class_details(self.labels, true_EC, (probability_EC > 0.5).astype(int))}
 
-    def judge(self, example, prediction):
+    def error_and_probability(self, example, prediction):
         (true_C,), (probability_C,) = self._tables([example], [prediction])
         is_wrong_C = (true_C > 0) != (probability_C > 0.5)
         return np.max(np.abs(true_C - probability_C) * is_wrong_C), np.nan
@@ -211,27 +210,30 @@ class MultiLabel(TextTask):
         axes.set(xlabel="recall", ylabel="precision", title="Precision and recall")
 
     def _tables(self, examples, predictions):
-        labels = self.labels
-        true = np.array([self.label(example) for example in examples])
-        probability = np.array(
-            [[p["probabilities"][label] for label in labels] for p in predictions]
-        )
-        return true.astype(int), probability
+        """Labels and probabilities, [E, C]."""
+        true_EC = np.array([self.label(example) for example in examples])
+        probability_EC = [[p["probabilities"][label] for label in self.labels] for p in predictions]
+        return true_EC.astype(int), np.array(probability_EC)
 
 
 def _check_separated(labels: set[str]) -> None:
     """Raises `DataError` if several classes were read as one, as another character separates them.
 
-    Each part of a label between vertical bars or semicolons is then a part of another one, or a
-    class itself; between spaces, a class itself.
+    A label is taken for several classes if each of its parts is a label of its own, or, between
+    vertical bars or semicolons, is in another label as well.
     """
     for separator in "|; ":
-        parts = {label: [x.strip() for x in label.split(separator)] for label in labels}
-        number = collections.Counter(x for each in parts.values() for x in each)
-        for label, each in parts.items():
-            is_shared = separator != " " and all(number[x] > 1 for x in each)
+        parts_of_labels = {}
+        num_labels_with: collections.Counter[str] = collections.Counter()
+        for label in labels:
+            parts = [part.strip() for part in label.split(separator)]
+            parts_of_labels[label] = parts
+            num_labels_with.update(parts)
+        for label, parts in parts_of_labels.items():
+            is_shared = separator != " " and all(num_labels_with[part] > 1 for part in parts)
+            is_several = len(parts) > 1 and (is_shared or labels.issuperset(parts))
             require_data(
-                len(each) == 1 or not (is_shared or labels.issuperset(each)),
+                not is_several,
                 "training data",
                 "classes separated by commas",
                 f"the class {label!r}; set task.label_separator to {separator!r}, or list all "
@@ -253,7 +255,7 @@ class Regression(TextTask):
     )
 
     @classmethod
-    def complete(cls, config, examples):
+    def complete_settings(cls, config, examples):
         complete_target(config, [example.label for example in examples])
 
     def label(self, example):
@@ -268,7 +270,7 @@ class Regression(TextTask):
     def evaluate(self, examples, predictions):
         return number_metrics(*self._numbers(examples, predictions))
 
-    def judge(self, example, prediction):
+    def error_and_probability(self, example, prediction):
         return abs(float(example.label) - prediction["score"]), np.nan
 
     def draw(self, axes, examples, predictions):
@@ -276,16 +278,21 @@ class Regression(TextTask):
         draw_numbers(axes, *self._numbers(examples, predictions))
 
     def _numbers(self, examples, predictions):
-        return [float(example.label) for example in examples], [p["score"] for p in predictions]
+        true = [float(example.label) for example in examples]
+        predicted = [prediction["score"] for prediction in predictions]
+        return true, predicted
 
 
-def _over(number: int, labels: Sequence[str]) -> dict[str, str]:
-    """What `macro_f1` is the mean over, if not all classes occur in labels or predictions."""
-    return {"macro_f1": f"{number} of {len(labels)} classes"} if number < len(labels) else {}
+def _over(num_classes: int, labels: Sequence[str]) -> dict[str, str]:
+    """The classes that `macro_f1` is the mean over, if some occur in no label or prediction."""
+    if num_classes == len(labels):
+        return {}
+    return {"macro_f1": f"{num_classes} of {len(labels)} classes"}
 
 
 def _true_and_predicted(
     labels: Sequence[str], examples: Sequence[TextExample], predictions: Sequence[Prediction]
 ) -> tuple[list[str], list[str]]:
-    true = [labels[label_index(labels, e.label, e.id)] for e in examples]
-    return true, [p["label"] for p in predictions]
+    true = [labels[label_index(labels, example.label, example.id)] for example in examples]
+    predicted = [prediction["label"] for prediction in predictions]
+    return true, predicted

@@ -6,10 +6,9 @@ choice.
 
 from __future__ import annotations
 
-import itertools
 import os
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 from data_prep.tasks.rows import Row, WrongRowError, listed, renamed, row_id, text, texts, usable
@@ -41,15 +40,14 @@ def read_race(reading: Reading) -> Iterator[ChoiceExample]:
     Raises:
       DataError: the folder has no files, or a file is invalid in strict mode.
     """
-    paths = sorted(
-        os.path.join(folder, name)
-        for folder, _, names in os.walk(reading.path)
-        for name in names
-        if name.lower().endswith((".txt", ".json"))
-        and not any(part.startswith(".") for part in (name, os.path.basename(folder)))
-    )
+    paths = []
+    for folder, _, names in os.walk(reading.path):
+        for name in names:
+            is_hidden = name.startswith(".") or os.path.basename(folder).startswith(".")
+            if name.lower().endswith((".txt", ".json")) and not is_hidden:
+                paths.append(os.path.join(folder, name))
     require_data(bool(paths), reading.path, "passage files of RACE", "none")
-    for path in paths:
+    for path in sorted(paths):
         group = os.path.basename(os.path.dirname(path))
         try:
             tree = conform(read_json(path), dict[str, Any], path)
@@ -57,8 +55,9 @@ def read_race(reading: Reading) -> Iterator[ChoiceExample]:
             questions = conform(tree.get("questions"), list[str], path)
             choices = conform(tree.get("options"), list[list[str]], path)
             answers = conform(tree.get("answers") or [], list[str], path)
-            known = answers if reading.with_labels and answers else [None] * len(questions)
-            rows = list(zip(questions, choices, known, strict=True))
+            has_answers = reading.with_labels and bool(answers)
+            known_answers = answers if has_answers else [None] * len(questions)
+            rows = list(zip(questions, choices, known_answers, strict=True))
         except ValueError as error:  # A DataError, too.
             reading.reject("malformed_files", f"{path}: expected a RACE passage: {error}")
             continue
@@ -70,12 +69,13 @@ def read_race(reading: Reading) -> Iterator[ChoiceExample]:
                     f"{path}, question {number}: expected one of {letters}, got {shown(answer)}",
                 )
                 continue
+            file_name = os.path.splitext(os.path.basename(path))[0]
             yield ChoiceExample(
-                f"{group}/{os.path.splitext(os.path.basename(path))[0]}/{number}",
-                (article, question),
-                tuple(options),
-                None if answer is None else letters.index(answer),
-                group,
+                id=f"{group}/{file_name}/{number}",
+                texts=(article, question),
+                choices=tuple(options),
+                label=None if answer is None else letters.index(answer),
+                group=group,
             )
 
 
@@ -92,19 +92,12 @@ def read_choices(reading: Reading) -> Iterator[ChoiceExample]:
     Raises:
       DataError: a column is missing, or a row is invalid in strict mode.
     """
-    own_texts = reading.settings.text_columns
+    chosen_columns = reading.settings.text_columns
 
     def example_of(row: Row, number: int) -> ChoiceExample:
-        row = renamed(reading, row, own_texts, "label")
+        row = renamed(reading, row, chosen_columns, "label")
         if "choices" in row:
-            known = ["texts"] if row.get("texts") else [name for name in _TEXTS if row.get(name)]
-            names = own_texts or known
-            if not (names or row.keys() <= {*_TEXTS, "texts", "choices", "label", "id"}):
-                raise WrongRowError(
-                    f"expected a column texts, or {', '.join(_TEXTS)}, got {listed(row)}"
-                )
-            columns = (texts(row, n) if isinstance(row[n], list) else [text(row, n)] for n in names)
-            passage = list(itertools.chain(*columns)) or [""]
+            passage = _texts_before_choices(row, chosen_columns)
             choices = texts(row, "choices")
         elif "ending0" in row and "sent1" in row:
             endings = sorted(filter(_ENDING.fullmatch, row), key=lambda c: int(c[len("ending") :]))
@@ -126,10 +119,26 @@ def read_choices(reading: Reading) -> Iterator[ChoiceExample]:
                 "wrong_answers",
             )
         return ChoiceExample(
-            row_id(row, "id", number),
-            tuple(passage),
-            tuple(choices),
-            int(index) if reading.with_labels else None,
+            id=row_id(row, "id", number),
+            texts=tuple(passage),
+            choices=tuple(choices),
+            label=int(index) if reading.with_labels else None,
         )
 
     return usable(reading, read_rows(reading), example_of)
+
+
+def _texts_before_choices(row: Row, chosen_columns: Sequence[str]) -> list[str]:
+    """The texts of a row with a column `choices`; an empty one if it has none."""
+    names = chosen_columns
+    if not names:
+        names = ["texts"] if row.get("texts") else [name for name in _TEXTS if row.get(name)]
+    if not names and not row.keys() <= {*_TEXTS, "texts", "choices", "label", "id"}:
+        raise WrongRowError(f"expected a column texts, or {', '.join(_TEXTS)}, got {listed(row)}")
+    passage: list[str] = []
+    for name in names:
+        if isinstance(row[name], list):
+            passage += texts(row, name)
+        else:
+            passage.append(text(row, name))
+    return passage or [""]

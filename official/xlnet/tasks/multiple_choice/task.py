@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 import tensorflow as tf
 
 from official.xlnet.errors import require_data
-from official.xlnet.tasks.batching import Unit
-from official.xlnet.tasks.labels import combined, judged, rounded, softmax
+from official.xlnet.tasks.batching import Arrays, Unit
+from official.xlnet.tasks.labels import combined, error_of_class, rounded, softmax
 from official.xlnet.tasks.multiple_choice import ChoiceConfig, ChoiceExample
 from official.xlnet.tasks.task import Task, in_groups, register_task
 
@@ -59,7 +59,7 @@ class MultipleChoice(Task):
     )
 
     @classmethod
-    def complete(cls, config, examples):
+    def complete_settings(cls, config, examples):
         most = max(len(example.choices) for example in examples)
         require_data(
             most <= config.task.num_choices,
@@ -83,31 +83,41 @@ class MultipleChoice(Task):
                 f"from 2 to task.num_choices = {most} options",
                 len(example.choices),
             )
-            texts = [number for number, choice in enumerate(example.choices) if choice]
-            is_one = example.label is None or example.label in texts
-            require_data(is_one, example.id, "the index of an option with text", example.label)
+            with_text = [index for index, choice in enumerate(example.choices) if choice]
+            is_known = example.label is None or example.label in with_text
+            require_data(is_known, example.id, "the index of an option with text", example.label)
         return in_groups(self._read, examples, lambda example: len(example.texts))
 
     def _read(self, _, examples: Sequence[ChoiceExample]) -> list[list[Unit]]:
         """Converts examples with equal numbers of texts."""
-        *shared, last = zip(
-            *((*e.texts, "")[: max(2, len(e.texts))] for e in examples), strict=True
-        )
+        rows = [[*example.texts] for example in examples]
+        for texts in rows:
+            if len(texts) < 2:
+                texts.append("")  # Without a question, the choice follows the text.
+        *passages, questions = zip(*rows, strict=True)
+        # One for each of the N choices of all examples.
+        choices_N = [choice.encode(*_ENCODING) for e in examples for choice in e.choices]
         row_N = np.repeat(np.arange(len(examples)), [len(e.choices) for e in examples])
-        choices = [choice.encode(*_ENCODING) for example in examples for choice in example.choices]
-        questions_N = tf.gather([text.encode(*_ENCODING) for text in last], row_N)
-        filled = [x.decode(*_ENCODING) for x in with_choices(questions_N, choices).numpy()]
-        columns = [tf.gather(self.tokens(column), row_N) for column in shared]
-        sequences = iter(self.pack([*columns, self.tokens(filled)]))
-        units = []
-        for example in examples:
-            missing = self.config.task.settings(ChoiceConfig).num_choices - len(example.choices)
-            labels = {} if example.label is None else {"label": np.array(example.label, np.int32)}
+        questions_N = tf.gather([text.encode(*_ENCODING) for text in questions], row_N)
+        filled_N = [x.decode(*_ENCODING) for x in with_choices(questions_N, choices_N).numpy()]
+        columns = [tf.gather(self.tokens(texts), row_N) for texts in passages]
+        sequences_N = iter(self.pack([*columns, self.tokens(filled_N)]))
+        return [[self._unit(example, sequences_N)] for example in examples]
+
+    def _unit(self, example: ChoiceExample, sequences: Iterator[Arrays]) -> Unit:
+        """The unit of an example, which takes a sequence for each of its choices."""
+        num_choices = self.config.task.settings(ChoiceConfig).num_choices
+        own_sequences: list[Arrays] = []
+        for choice in example.choices:
+            sequence = next(sequences)
             # An exported model ignores empty choices, too: its rows are filled up with them.
-            is_empty = [not choice and any(example.choices) for choice in example.choices]
-            own = [{} if empty else x for empty, x in zip(is_empty, sequences, strict=False)]
-            units.append([Unit(own + [{}] * missing, labels)])
-        return units
+            is_ignored = not choice and any(example.choices)
+            own_sequences.append({} if is_ignored else sequence)
+        own_sequences += [{}] * (num_choices - len(example.choices))
+        labels: Arrays = {}
+        if example.label is not None:
+            labels["label"] = np.array(example.label, np.int32)
+        return Unit(own_sequences, labels)
 
     def predict(self, example, outputs):
         probability_S = softmax(outputs[0]["logits"][: len(example.choices)])
@@ -115,13 +125,11 @@ class MultipleChoice(Task):
 
     def combine(self, predictions):
         """Averages log-probabilities."""
-        return {
-            **predictions[0],
-            **_prediction(combined([p["probabilities"] for p in predictions])),
-        }
+        probability_S = combined([prediction["probabilities"] for prediction in predictions])
+        return {**predictions[0], **_prediction(probability_S)}
 
-    def judge(self, example, prediction):
-        return judged(prediction["probabilities"], example.label, prediction["choice"])
+    def error_and_probability(self, example, prediction):
+        return error_of_class(prediction["probabilities"], example.label, prediction["choice"])
 
     def evaluate(self, examples, predictions):
         """Computes accuracy, also for each group of examples."""

@@ -46,7 +46,7 @@ class QuestionAnswering(Task):
     )
 
     @classmethod
-    def complete(cls, config, examples):
+    def complete_settings(cls, config, examples):
         require_data(
             any(example.answers for example in examples),
             "training data",
@@ -118,7 +118,7 @@ class QuestionAnswering(Task):
         no_answer = float(np.mean([p["no_answer_score"] for p in predictions]))
         return {**predictions[0], **self._prediction(best, no_answer)}
 
-    def join(self, members):
+    def average_tuned_settings(self, members):
         self.config.task.null_threshold = float(np.mean([m.null_threshold for m in members]))
 
     def _prediction(self, best: Sequence[tuple[int, str, float]], no_answer: float) -> Prediction:
@@ -153,10 +153,10 @@ class QuestionAnswering(Task):
                 means["answerable_f1"] = scores[is_answerable, 1]
         return {name: 100 * float(np.mean(values)) for name, values in means.items()}
 
-    def judge(self, example, prediction):
+    def error_and_probability(self, example, prediction):
         return 1 - _scores(prediction["answer"], example)[1], np.nan
 
-    def finish(self, examples, predictions):
+    def tune_settings(self, examples, predictions):
         """Sets `task.null_threshold` to the threshold with the best F1.
 
         If all questions are answerable, every question is answered.

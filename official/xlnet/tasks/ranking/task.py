@@ -74,7 +74,7 @@ class Ranking(Task):
         return f" ({self._settings.gain} gain)"
 
     @classmethod
-    def complete(cls, config, examples):
+    def complete_settings(cls, config, examples):
         require_data(
             any(_pairs(group) for group in _by_query(examples).values()),
             "training data",

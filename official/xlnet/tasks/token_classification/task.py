@@ -54,7 +54,7 @@ class TokenClassification(Task):
         return LABEL_UNITS[self.config.task.settings(TagConfig).label_unit]()
 
     @classmethod
-    def complete(cls, config, examples):
+    def complete_settings(cls, config, examples):
         cls.check_units(config, examples)
         tags = (tag for example in examples for tag in example.tags or ())
         labels = complete_labels(config, tags)
@@ -148,7 +148,7 @@ class TokenClassification(Task):
         (true, predicted), entities = self._tags(examples, predictions)
         return self.label_unit.details(self.labels, true, predicted, entities)
 
-    def judge(self, example, prediction):
+    def error_and_probability(self, example, prediction):
         ((true,), (predicted,)), _ = self._tags([example], [prediction])
         return np.mean([a != b for a, b in zip(true, predicted, strict=True)]), np.nan
 
