@@ -21,7 +21,7 @@ from official.xlnet.files.schema import conform, shown
 from official.xlnet.tasks.question_answering import QuestionExample
 
 _FORM = '{"data": [{"paragraphs": [{"context": "…", "qas": […]}]}]}'
-# An answer with what no prediction begins or ends with: spaces of all kinds, the byte order mark,
+# Characters that no predicted answer begins or ends with: spaces of all kinds, the byte order mark,
 # and characters of zero width.
 _EDGE = r"[\s\ufeff\u2060\u200b-\u200f]*"
 _WITH_EDGES = re.compile(f"{_EDGE}(.*?){_EDGE}", re.DOTALL)
@@ -45,33 +45,36 @@ def read_squad(reading: Reading) -> Iterator[QuestionExample]:
         invalid in strict mode.
     """
     rows = read_rows(reading) if is_table(reading) else _questions(reading)
-    seen: set[str] = set()
+    known_ids: set[str] = set()
     for example in usable(reading, rows, lambda row, number: _example(reading, row, number)):
         where = f"{reading.path}: question {example.id}"
-        require_data(example.id not in seen, where, "an id of its own", "that of another question")
-        seen.add(example.id)
+        is_new = example.id not in known_ids
+        require_data(is_new, where, "an id of its own", "that of another question")
+        known_ids.add(example.id)
         if not example.question.strip() or not example.context.strip():
             reading.reject("empty", f"{where} has no text")
-        elif wrong := _wrong(example):
-            reading.reject("answers_not_in_paragraph", f"{where}: {wrong}")
-        else:
-            answers = tuple(without_edges(*answer) for answer in example.answers)
-            if answers != example.answers:
-                reading.counts["answers_stripped"] += 1
-            yield dataclasses.replace(example, answers=answers)
+            continue
+        error = _error_in_answers(example)
+        if error:
+            reading.reject("answers_not_in_paragraph", f"{where}: {error}")
+            continue
+        answers = tuple(without_edges(text, start) for text, start in example.answers)
+        if answers != example.answers:
+            reading.counts["answers_stripped"] += 1
+        yield dataclasses.replace(example, answers=answers)
 
 
 def _questions(reading: Reading) -> list[Row]:
     """The questions of a file of SQuAD, as rows of a table."""
     path, objects = reading.path, list[dict[str, Any]]
     try:
+        rows = []
         tree = conform(read_json(path), dict[str, Any], path)
-        return [
-            {**question, "context": paragraph.get("context")}
-            for article in conform(tree.get("data"), objects, f"{path}: data")
-            for paragraph in conform(article.get("paragraphs"), objects, f"{path}: paragraphs")
-            for question in conform(paragraph.get("qas"), objects, f"{path}: qas")
-        ]
+        for article in conform(tree.get("data"), objects, f"{path}: data"):
+            for paragraph in conform(article.get("paragraphs"), objects, f"{path}: paragraphs"):
+                for question in conform(paragraph.get("qas"), objects, f"{path}: qas"):
+                    rows.append({**question, "context": paragraph.get("context")})
+        return rows
     except DataError as error:
         raise DataError(
             f"{path}: expected SQuAD's JSON, one object of the form {_FORM}, with an article and a "
@@ -95,11 +98,14 @@ def _example(reading: Reading, row: Row, number: int) -> QuestionExample:
             pairs = [(answer.get("text"), answer.get("answer_start")) for answer in answers]
         is_impossible = conform(row.get("is_impossible", not pairs), bool, "is_impossible")
         example = QuestionExample(
-            row_id(row, "id", number),
-            conform(row.get("question"), str, "question"),
-            conform(row.get("context"), str, "context"),
-            tuple((conform(x, str, "text"), conform(n, int, "answer_start")) for x, n in pairs),
-            has_label,
+            id=row_id(row, "id", number),
+            question=conform(row.get("question"), str, "question"),
+            context=conform(row.get("context"), str, "context"),
+            answers=tuple(
+                (conform(text, str, "text"), conform(start, int, "answer_start"))
+                for text, start in pairs
+            ),
+            has_label=has_label,
         )
     except (KeyError, TypeError, ValueError) as error:  # A DataError, too.
         raise WrongRowError(f"{where}: {error}") from None
@@ -112,13 +118,15 @@ def _example(reading: Reading, row: Row, number: int) -> QuestionExample:
     return example
 
 
-def _wrong(example: QuestionExample) -> str | None:
-    """Describes the first wrong answer; None if all are right."""
+def _error_in_answers(example: QuestionExample) -> str:
+    """Describes the first answer that the paragraph does not have; empty if it has all."""
     for text, start in example.answers:
-        found = example.context[max(start, 0) : max(start, 0) + len(text)]
-        if not without_edges(text, start)[0] or start < 0 or found != text:
-            return f"expected the answer {text!r} at {start}, got {found!r}"
-    return None
+        first = max(start, 0)
+        text_there = example.context[first : first + len(text)]
+        visible_text, _ = without_edges(text, start)
+        if not visible_text or start < 0 or text_there != text:
+            return f"expected the answer {text!r} at {start}, got {text_there!r}"
+    return ""
 
 
 def without_edges(text: str, start: int) -> tuple[str, int]:

@@ -66,25 +66,25 @@ class QuestionAnswering(Task):
             f"room for a question of {longest} tokens and part of its paragraph",
             task.max_length,
         )
-        read = [self.tokenizer.encode_with_offsets(e.context) for e in examples]
-        ids = ragged([row for row, _ in read])
+        encoded = [self.tokenizer.encode_with_offsets(e.context) for e in examples]
+        ids = ragged([ids_of_context for ids_of_context, _ in encoded])
+        offsets = [np.array(spans).reshape(-1, 2) for _, spans in encoded]
+        answers = [_answer_span(*pair) for pair in zip(examples, offsets, strict=True)]
         windows = Windows.of(question, ids, task.max_length, task.window_stride)
         sequences = rows_of(windows.features(question, ids, task.max_length))
         places = (x.numpy() for x in (windows.text_W, windows.start_W, windows.length_W))
-        offsets = [np.array(spans).reshape(-1, 2) for _, spans in read]
-        answers = [_answer_span(*pair) for pair in zip(examples, offsets, strict=True)]
         units: list[list[Unit]] = [[] for _ in examples]
-        for sequence, number, first, length in zip(sequences, *places, strict=True):
-            example, answer = examples[number], answers[number]
-            labels = _labels(answer, first, length, sequence) if example.has_label else {}
-            own = {
-                "offsets": offsets[number][first : first + length],
-                "size": sequence["token_ids"].size,
-            }
-            units[number].append(Unit([sequence], labels, example.weight, own))
-        for example, of_example in zip(examples, units, strict=True):
+        for sequence, index, first, length in zip(sequences, *places, strict=True):
+            example = examples[index]
+            unit = Unit([sequence], labels={}, weight=example.weight)
+            if example.has_label:
+                unit.labels = _labels(answers[index], first, length, sequence)
+            unit.places["offsets"] = offsets[index][first : first + length]
+            unit.places["size"] = sequence["token_ids"].size
+            units[index].append(unit)
+        for example, units_of_example in zip(examples, units, strict=True):
             if example.has_label and example.answers:
-                is_held = any(not unit.labels["is_impossible"] for unit in of_example)
+                is_held = any(not unit.labels["is_impossible"] for unit in units_of_example)
                 self.counts["answers_in_no_window"] += not is_held
         return units
 
@@ -94,27 +94,32 @@ class QuestionAnswering(Task):
             last = output["size"] - 1
             for score, start, end in legal_spans(output):
                 # Positions from the right end of the input become indices into the window.
-                place = (
-                    int(output["offsets"][last - start][0]),
-                    int(output["offsets"][last - end][1]),
-                )
-                spans[place] = max(score, spans.get(place, -np.inf))
+                start_char = int(output["offsets"][last - start][0])
+                end_char = int(output["offsets"][last - end][1])
+                span = start_char, end_char
+                spans[span] = max(score, spans.get(span, -np.inf))
         ranked = sorted(spans.items(), key=lambda item: (-item[1], item[0]))
-        best = [(a, example.context[a:b], score) for (a, b), score in ranked if b > a]
+        best = []
+        for (start_char, end_char), score in ranked:
+            if end_char > start_char:
+                best.append((start_char, example.context[start_char:end_char], score))
         no_answer = float(min(output["no_answer"] for output in outputs))
         return {"id": example.id, **self._prediction(best, no_answer)}
 
     def combine(self, predictions):
         """Averages the probabilities of spans, and the log odds that there is no answer.
 
-        A span that a model has not among its best counts with probability 0.
+        A span that is not among the best of a model counts with probability 0.
         """
-        mass: dict[tuple[int, str], float] = collections.defaultdict(float)
+        total_probability: dict[tuple[int, str], float] = collections.defaultdict(float)
         for prediction in predictions:
             for span in prediction["n_best"]:
-                mass[span["start"], span["text"]] += math.exp(span["log_probability"])
-        ranked = sorted(mass.items(), key=lambda item: (-item[1], item[0]))
-        best = [(*span, math.log(total / len(predictions))) for span, total in ranked]
+                key = span["start"], span["text"]
+                total_probability[key] += math.exp(span["log_probability"])
+        ranked = sorted(total_probability.items(), key=lambda item: (-item[1], item[0]))
+        best = []
+        for (start, text), total in ranked:
+            best.append((start, text, math.log(total / len(predictions))))
         no_answer = float(np.mean([p["no_answer_score"] for p in predictions]))
         return {**predictions[0], **self._prediction(best, no_answer)}
 
@@ -124,17 +129,17 @@ class QuestionAnswering(Task):
     def _prediction(self, best: Sequence[tuple[int, str, float]], no_answer: float) -> Prediction:
         """The answer of spans (start, text, log probability), best first."""
         task = self.config.task.settings(AnswerConfig)
-        start, answer, _ = best[0] if best else (None, "", 0.0)
+        n_best = []
+        for start, text, score in best[: task.n_best]:
+            n_best.append({"text": text, "start": start, "log_probability": round(score, 6)})
+        best_start, best_text, _ = best[0] if best else (None, "", 0.0)
         is_null = not best or no_answer > task.null_threshold
         return {
-            "answer": "" if is_null else answer,
-            "start": None if is_null else start,
+            "answer": "" if is_null else best_text,
+            "start": None if is_null else best_start,
             "no_answer_score": round(no_answer, 6),
-            "best_span": answer,
-            "n_best": [
-                {"text": text, "start": start, "log_probability": round(score, 6)}
-                for start, text, score in best[: task.n_best]
-            ],
+            "best_span": best_text,
+            "n_best": n_best,
         }
 
     def evaluate(self, examples, predictions):
@@ -174,17 +179,17 @@ class QuestionAnswering(Task):
         Candidates are the midpoints between consecutive `no_answer_score`s, and one beyond each
         end. Questions with a score up to the threshold are answered.
         """
-        gain = np.array(
-            [
-                _scores(p["best_span"], example)[1] - (0.0 if example.answers else 1.0)
-                for example, p in zip(examples, predictions, strict=True)
-            ]
-        )
-        score = np.array([p["no_answer_score"] for p in predictions])
-        order = np.argsort(score, kind="stable")
-        unanswerable = sum(not example.answers for example in examples)
-        totals = unanswerable + np.concatenate([[0.0], np.cumsum(gain[order])])
-        ascending = score[order]
+        # What the F1 of a question gains if it is answered.
+        gains = []
+        for example, prediction in zip(examples, predictions, strict=True):
+            _, f1_if_answered = _scores(prediction["best_span"], example)
+            f1_if_not = 0.0 if example.answers else 1.0
+            gains.append(f1_if_answered - f1_if_not)
+        scores = np.array([prediction["no_answer_score"] for prediction in predictions])
+        order = np.argsort(scores, kind="stable")
+        num_unanswerable = sum(not example.answers for example in examples)
+        totals = num_unanswerable + np.concatenate([[0.0], np.cumsum(np.array(gains)[order])])
+        ascending = scores[order]
         middles = (ascending[1:] + ascending[:-1]) / 2
         thresholds = np.concatenate([[ascending[0] - 1], middles, [ascending[-1] + 1]])
         # No threshold separates equal scores.
@@ -211,15 +216,14 @@ def legal_spans(output: dict[str, np.ndarray]) -> list[tuple[float, int, int]]:
     Returns:
       (log probability, start, end) of each span; positions count from the right end.
     """
-    start_log_A, end_log_AE = (
-        output[name].astype(np.float64) for name in ("start_log_prob", "end_log_prob")
-    )
+    start_log_A = output["start_log_prob"].astype(np.float64)
+    end_log_AE = output["end_log_prob"].astype(np.float64)
     score_AE = start_log_A[:, None] + end_log_AE
-    start_AE, end_AE = np.broadcast_arrays(
-        output["start_position"][:, None], output["end_position"]
-    )
-    arrays = (x[score_AE > NO_SPAN].tolist() for x in (score_AE, start_AE, end_AE))
-    return list(zip(*arrays, strict=True))
+    start_A1, end_AE = output["start_position"][:, None], output["end_position"]
+    start_AE, end_AE = np.broadcast_arrays(start_A1, end_AE)
+    is_legal_AE = score_AE > NO_SPAN
+    columns = (x[is_legal_AE].tolist() for x in (score_AE, start_AE, end_AE))
+    return list(zip(*columns, strict=True))
 
 
 def _answer_span(example: QuestionExample, offsets_K2: np.ndarray) -> tuple[int, int] | None:
@@ -259,14 +263,20 @@ def _scores(answer: str, example: QuestionExample) -> tuple[float, float]:
       example: the question; the best of its expected answers counts.
     """
     words = normalized(answer).split()
-    golds = [normalized(text).split() for text, _ in example.answers]
-    golds = [*filter(None, golds)] or [[]]
-    exact = max(float(words == gold) for gold in golds)
-    if not words or golds == [[]]:
+    expected_answers = []
+    for text, _ in example.answers:
+        expected_words = normalized(text).split()
+        if expected_words:
+            expected_answers.append(expected_words)
+    if not words or not expected_answers:
+        exact = float(not words and not expected_answers)
         return exact, exact
-    common = [(collections.Counter(words) & collections.Counter(gold)).total() for gold in golds]
-    f1 = [2 * n / (len(words) + len(gold)) for n, gold in zip(common, golds, strict=True)]
-    return exact, max(f1)
+    best_f1 = 0.0
+    for expected_words in expected_answers:
+        common = collections.Counter(words) & collections.Counter(expected_words)
+        f1 = 2 * common.total() / (len(words) + len(expected_words))
+        best_f1 = max(best_f1, f1)
+    return float(words in expected_answers), best_f1
 
 
 def normalized(answer: str) -> str:

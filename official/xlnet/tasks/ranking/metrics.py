@@ -7,6 +7,7 @@ one of gdeval, 2^g - 1; ERR is defined by 2^g - 1 alone.
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterable, Mapping, Sequence
 
 import numpy as np
@@ -70,11 +71,12 @@ def err(grades: Sequence[float], k: int, highest: float | None = None) -> float:
       >>> err([0.0, 1.0], k=2)
       0.25
     """
-    highest = max(grades, default=0.0) if highest is None else highest
+    if highest is None:
+        highest = max(grades, default=0.0)
     still_looking, expected = 1.0, 0.0
-    for place, grade in enumerate(grades[:k], start=1):
+    for rank, grade in enumerate(grades[:k], start=1):
         satisfied = (2.0 ** max(grade, 0.0) - 1) / 2.0**highest
-        expected += still_looking * satisfied / place
+        expected += still_looking * satisfied / rank
         still_looking *= 1 - satisfied
     return expected
 
@@ -89,7 +91,10 @@ def reciprocal_rank(grades: Sequence[float]) -> float:
       >>> reciprocal_rank([0.0, 2.0, 1.0])
       0.5
     """
-    return next((1 / place for place, grade in enumerate(grades, start=1) if grade > 0), 0.0)
+    for rank, grade in enumerate(grades, start=1):
+        if grade > 0:
+            return 1 / rank
+    return 0.0
 
 
 def ranking_order(scores: Mapping[str, float]) -> list[str]:
@@ -132,18 +137,19 @@ def evaluate_ranking(
       `ndcg@<k>`, `err@<k>` and `mrr`.
     """
     if highest is None:
-        highest = max((g for of_query in grades.values() for g in of_query.values()), default=0.0)
-    ndcgs, errs, ranks = [], [], []
-    for query, of_query in grades.items():
-        ranked = [of_query.get(name, 0.0) for name in ranking_order(scores.get(query, {}))]
-        ranks.append(reciprocal_rank(ranked))
-        has_relevant = any(grade > 0 for grade in of_query.values())
+        highest = max(itertools.chain(*(x.values() for x in grades.values())), default=0.0)
+    ndcgs, errs, reciprocal_ranks = [], [], []
+    for query, grade_of in grades.items():
+        documents = ranking_order(scores.get(query, {}))
+        ranked_grades = [grade_of.get(document, 0.0) for document in documents]
+        reciprocal_ranks.append(reciprocal_rank(ranked_grades))
+        has_relevant = any(grade > 0 for grade in grade_of.values())
         if has_relevant or gain == "linear":
-            ndcgs.append(ndcg(ranked, k, of_query.values(), gain))
+            ndcgs.append(ndcg(ranked_grades, k, grade_of.values(), gain))
         if has_relevant:
-            errs.append(err(ranked, k, highest))
+            errs.append(err(ranked_grades, k, highest))
     return {
         f"ndcg@{k}": float(np.mean(ndcgs)) if ndcgs else 0.0,
         f"err@{k}": float(np.mean(errs)) if errs else 0.0,
-        "mrr": float(np.mean(ranks)),
+        "mrr": float(np.mean(reciprocal_ranks)),
     }

@@ -90,15 +90,15 @@ class Ranking(Task):
         groups = _by_query(examples)
         all_pairs = [_pairs(group) for group in groups.values()]
         self.counts["skipped_queries"] += sum(not pairs for pairs in all_pairs)
-        pairs_of = [pairs for pairs in all_pairs if pairs]
+        pairs_of_queries = [pairs for pairs in all_pairs if pairs]
         seed = self.config.training.seed
 
         def units(epoch: int) -> list[Unit]:
             rng = np.random.default_rng([seed, _PAIR_SAMPLING, epoch])
             drawn = []
-            for pairs in pairs_of:
-                number = len({better.id for better, _ in pairs})
-                for index in rng.choice(len(pairs), number, replace=False):
+            for pairs in pairs_of_queries:
+                num_drawn = len({better.id for better, _ in pairs})
+                for index in rng.choice(len(pairs), num_drawn, replace=False):
                     better, worse = pairs[index]
                     # With one bucket length for all, every epoch has the same number of batches.
                     drawn.append(self._candidates(better, worse, groups[better.query_id], rng))
@@ -114,18 +114,25 @@ class Ranking(Task):
         rng: np.random.Generator,
     ) -> list[RankingExample]:
         """Both documents and, with more candidates, other less relevant ones."""
+        candidates = [better, worse]
         num_others = self._settings.num_candidates - 2
-        others = []
         if num_others:
-            rest = [x for x in group if x is not worse and _grade(x) < _grade(better)]
-            others = [rest[i] for i in rng.permutation(len(rest))[:num_others]]
-        return [better, worse, *others]
+            others = [x for x in group if x is not worse and _grade(x) < _grade(better)]
+            candidates += [others[i] for i in rng.permutation(len(others))[:num_others]]
+        return candidates
 
     def _units(
-        self, groups: Sequence[Sequence[RankingExample]], number: int | None = None
+        self, groups: Sequence[Sequence[RankingExample]], num_documents: int | None = None
     ) -> list[Unit]:
-        """Converts documents of one query each to units of `number`, or of all candidates."""
-        number = number or self._settings.num_candidates
+        """Converts groups of documents, each of one query, to units.
+
+        Args:
+          groups: the documents.
+          num_documents: number of documents of a unit, to which smaller groups are filled up.
+            None: `task.num_candidates`.
+        """
+        if num_documents is None:
+            num_documents = self._settings.num_candidates
         row_N = np.repeat(np.arange(len(groups)), [*map(len, groups)])
         query = self.tokens(group[0].query for group in groups)
         document = self.tokens(example.document for group in groups for example in group)
@@ -133,9 +140,10 @@ class Ranking(Task):
         documents = iter(sequences[-len(row_N) :])
         units = []
         for group, query_sequence in zip(groups, sequences, strict=False):
-            own = [] if self._settings.scoring == "summary" else [query_sequence]
-            own += [next(documents) for _ in group]
-            units.append(Unit(own + [{}] * (number - len(group)), {}))
+            own_sequences = [] if self._settings.scoring == "summary" else [query_sequence]
+            own_sequences += [next(documents) for _ in group]
+            own_sequences += [{}] * (num_documents - len(group))
+            units.append(Unit(own_sequences, {}))
         return units
 
     def predict(self, example, outputs):
@@ -154,7 +162,9 @@ class Ranking(Task):
 
     def baselines(self, examples):
         scores = [example.run_score for example in examples]
-        return None if None in scores else {"run": self._metrics(examples, scores)}
+        if None in scores:
+            return None
+        return {"run": self._metrics(examples, scores)}
 
     def _metrics(
         self, examples: Sequence[RankingExample], scores_E: Sequence[float]
@@ -167,18 +177,17 @@ class Ranking(Task):
             grades[example.query_id][example.id] = example.relevance or 0.0
             scores[example.query_id][example.id] = score
         for query, group in _by_query(examples).items():
-            margins += [
-                scores[query][better.id] - scores[query][worse.id]
-                for better, worse in _pairs(group)
-            ]
+            for better, worse in _pairs(group):
+                margins.append(scores[query][better.id] - scores[query][worse.id])
         task = self._settings
         highest = task.highest_grade or None
-        means = {"pair_accuracy": np.array(margins) > 0}
-        means["loss"] = np.logaddexp(0.0, -np.array(margins))
-        return {
-            **evaluate_ranking(grades, scores, task.cutoff, highest, task.gain),
-            **{name: float(np.mean(x)) if margins else None for name, x in means.items()},
-        }
+        metrics: dict[str, float | None] = {}
+        metrics |= evaluate_ranking(grades, scores, task.cutoff, highest, task.gain)
+        metrics["pair_accuracy"] = metrics["loss"] = None
+        if margins:
+            metrics["pair_accuracy"] = float(np.mean(np.array(margins) > 0))
+            metrics["loss"] = float(np.mean(np.logaddexp(0.0, -np.array(margins))))
+        return metrics
 
 
 def _by_query(examples: Sequence[RankingExample]) -> dict[str, list[RankingExample]]:
