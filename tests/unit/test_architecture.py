@@ -37,7 +37,6 @@ ORDER = [
     ["official.xlnet.tasks", "official.xlnet.checkpoints"],
     ["official.xlnet.inference.network"],
     ["official.xlnet.inference"],
-    ["official.xlnet.analysis"],
     ["official.xlnet.serving.client", "official.xlnet.training"],
     ["official.xlnet.serving.services"],
     ["official.xlnet.serving"],

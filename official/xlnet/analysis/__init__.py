@@ -1,1 +1,0 @@
-"""Visualization: attention maps, windows of a data set, training curves."""
