@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+import dataclasses
 import itertools
 from collections.abc import Sequence
-from typing import Any
 
 from official.xlnet.checkpoints import model_directory
 from official.xlnet.checkpoints.any_format import load_config, load_tokenizer
@@ -16,7 +16,7 @@ from official.xlnet.inference.language_model import loaded, window_length
 from official.xlnet.inference.network.length_buckets import default_lengths
 from official.xlnet.modeling.models.task_parts import TaskModule, TaskParts
 from official.xlnet.modeling.ops.keras import keras
-from official.xlnet.serving.services.base import Service, Settings
+from official.xlnet.serving.services.base import ExportSettings, Service
 from official.xlnet.serving.services.pretrained import EncoderService, LanguageModelService
 from official.xlnet.tokenization.graph.tokenizer import GraphTokenizer
 
@@ -28,8 +28,8 @@ def create_service(
     max_length: int | None = None,
     weights: str = "float32",
     text_columns: Sequence[str] = (),
-    max_characters: int = Settings.max_characters,
-    max_windows: int = Settings.max_windows,
+    max_characters: int = ExportSettings.max_characters,
+    max_windows: int = ExportSettings.max_windows,
 ) -> Service:
     """Creates the service of a model directory.
 
@@ -41,7 +41,7 @@ def create_service(
         two and `max_length`.
       max_length: maximum input length in tokens. None: `task.max_length`; without a task
         `data.seq_len`, or `data.reuse_len` for the LM head of a causal model.
-      weights: storage dtype of matrices; see `Settings`.
+      weights: storage dtype of matrices; see `ExportSettings`.
       text_columns: names of the text inputs, if the task does not give them theirs. Empty: the
         names of the task's columns (`graph_names`), or `text`.
       max_characters: maximum length of a text in code points; longer ones are rejected.
@@ -65,21 +65,29 @@ def create_service(
     tokenizer = load_tokenizer(model_dir)
     config.training.precision = "float32"
     keras.mixed_precision.set_global_policy("float32")
-    task = config.task
-    trained = {"task": task.max_length, "encoder": config.data.seq_len, "lm": window_length(config)}
-    longest = max_length or trained[head]
-    columns = _text_columns(config, head, text_columns)
-    texts_of_each = columns.get("texts_of_subtasks") or (columns["text_columns"],)
-    shortest = max(2 + max(map(len, texts_of_each)), task.shortest_input)
-    if lengths and max_length:
-        expected = f"{max_length} as the last bucket"
-        require_config(lengths[-1] == max_length, "buckets", expected, lengths[-1])
-    settings = Settings(
+    texts = _text_inputs(config, head, text_columns)
+    num_special = texts.num_texts + 1  # A SEP after each text, and CLS.
+    shortest = max(1 + num_special, config.task.shortest_input)
+    if not max_length:
+        lengths_in_training = {
+            "task": config.task.max_length,
+            "encoder": config.data.seq_len,
+            "lm": window_length(config),
+        }
+        longest = lengths_in_training[head]
+    else:
+        longest = max_length
+        if lengths:
+            expected = f"{max_length} as the last bucket"
+            require_config(lengths[-1] == max_length, "buckets", expected, lengths[-1])
+    settings = ExportSettings(
         lengths=tuple(lengths) or default_lengths(longest, shortest),
         weights=weights,
+        text_columns=texts.names,
+        columns=texts.columns,
+        texts_of_subtasks=texts.of_subtasks,
         max_characters=max_characters,
         max_windows=max_windows,
-        **columns,
     )
     settings.check(shortest)
     graph_tokenizer = GraphTokenizer(tokenizer)
@@ -97,7 +105,7 @@ def create_service(
     return service
 
 
-def task_service(model: TaskParts, tokenizer: GraphTokenizer, settings: Settings) -> Service:
+def task_service(model: TaskParts, tokenizer: GraphTokenizer, settings: ExportSettings) -> Service:
     """Creates the service of a fine-tuned model.
 
     Args:
@@ -118,46 +126,81 @@ def task_service(model: TaskParts, tokenizer: GraphTokenizer, settings: Settings
     return SERVICES[name](model, tokenizer, settings)
 
 
-def _text_columns(config: XLNetConfig, head: str, chosen: Sequence[str]) -> dict[str, Any]:
-    """Returns the text inputs, as arguments of `Settings`: the columns of the task, or `text`.
+@dataclasses.dataclass(frozen=True)
+class _TextInputs:
+    """The text inputs of a service; see `ExportSettings`.
+
+    Attributes:
+      names: names of the inputs.
+      columns: the columns of the data that they stand for.
+      of_subtasks: for several tasks, names of the inputs of each.
+    """
+
+    names: tuple[str, ...]
+    columns: tuple[str, ...]
+    of_subtasks: tuple[tuple[str, ...], ...] = ()
+
+    @property
+    def num_texts(self) -> int:
+        """Largest number of texts in one sequence."""
+        return max(map(len, self.of_subtasks or (self.names,)))
+
+
+def _text_inputs(config: XLNetConfig, head: str, chosen_names: Sequence[str]) -> _TextInputs:
+    """Returns the text inputs: the columns of the task, or `text`.
 
     Args:
       config: configuration of the model.
       head: see `create_service`.
-      chosen: names of the inputs; empty: the names of the columns, made valid and distinct.
+      chosen_names: names of the inputs; empty: the names of the columns, made valid and distinct.
 
     Raises:
       ConfigError: the chosen names are not valid, or of another number than the task's columns.
     """
+    num_names = len(chosen_names)
+    is_one = head != "lm" or num_names <= 1
+    require_config(is_one, "text columns", "one for a language model", num_names)
+    are_valid = graph_names(chosen_names) == tuple(chosen_names)
     require_config(
-        head != "lm" or len(chosen) <= 1, "text columns", "one for a language model", len(chosen)
-    )
-    require_config(
-        graph_names(chosen) == tuple(chosen) and len(set(chosen)) == len(chosen),
+        are_valid and len(set(chosen_names)) == num_names,
         "text columns",
         "different names that begin with a letter, of letters, digits and underscores, none "
         "of which is a keyword of Python",
-        ", ".join(chosen),
+        ", ".join(chosen_names),
     )
-    by_name = config.task.columns_of_parts() if head == "task" else {"": ()}
-    names, of_each = list(by_name), list(by_name.values())
-    if chosen:
-        for name, columns in zip(names, of_each, strict=True):
-            require_config(
-                len(columns) in (0, len(chosen)),
-                "text columns",
-                f"{len(columns)}, for {', '.join(columns)}{f' of {name}' if name else ''}",
-                ", ".join(chosen),
-            )
-        columns = of_each[0] if len(names) == 1 and of_each[0] else tuple(chosen)
-        return {"text_columns": tuple(chosen), "columns": columns}
-    of_each = [columns or ("text",) for columns in of_each]
-    columns = of_each[0] if len(names) == 1 else tuple(dict.fromkeys(itertools.chain(*of_each)))
-    inputs = dict(zip(columns, graph_names(columns), strict=True))
-    return {
-        "text_columns": tuple(inputs[column] for column in columns),
-        "columns": columns,
-        "texts_of_subtasks": tuple(tuple(inputs[column] for column in each) for each in of_each)
-        if len(names) > 1
-        else (),
-    }
+    columns_of_parts: dict[str, tuple[str, ...]] = {"": ()}
+    if head == "task":
+        columns_of_parts = config.task.columns_of_parts()
+    if chosen_names:
+        return _chosen_inputs(columns_of_parts, tuple(chosen_names))
+    return _named_by_columns(columns_of_parts)
+
+
+def _chosen_inputs(
+    columns_of_parts: dict[str, tuple[str, ...]], chosen_names: tuple[str, ...]
+) -> _TextInputs:
+    """The text inputs with the names that the user has chosen."""
+    for part, columns in columns_of_parts.items():
+        expected = f"{len(columns)}, for {', '.join(columns)}"
+        if part:
+            expected += f" of {part}"
+        fits = len(columns) in (0, len(chosen_names))
+        require_config(fits, "text columns", expected, ", ".join(chosen_names))
+    columns = ()
+    if len(columns_of_parts) == 1:
+        (columns,) = columns_of_parts.values()
+    return _TextInputs(chosen_names, columns or chosen_names)
+
+
+def _named_by_columns(columns_of_parts: dict[str, tuple[str, ...]]) -> _TextInputs:
+    """The text inputs with the names of the columns, made valid and distinct."""
+    columns_of_each = [columns or ("text",) for columns in columns_of_parts.values()]
+    if len(columns_of_each) == 1:
+        (columns,) = columns_of_each
+        return _TextInputs(graph_names(columns), columns)
+    columns = tuple(dict.fromkeys(itertools.chain(*columns_of_each)))
+    name_of = dict(zip(columns, graph_names(columns), strict=True))
+    of_subtasks = []
+    for columns_of_subtask in columns_of_each:
+        of_subtasks.append(tuple(name_of[column] for column in columns_of_subtask))
+    return _TextInputs(tuple(name_of.values()), columns, tuple(of_subtasks))

@@ -131,28 +131,29 @@ def write_warmup(version_dir: str, service: Service) -> int:
     """
     path = os.path.join(version_dir, WARMUP_FILE)
     os.makedirs(os.path.dirname(path), exist_ok=True)
-    logs = [
-        prediction_log_pb2.PredictionLog(
-            predict_log=prediction_log_pb2.PredictLog(request=predict_request(signature, inputs))
-        )
-        for length in service.settings.lengths
-        for signature, inputs in _inputs(service, length).items()
-    ]
+    num_requests = 0
     with tf.io.TFRecordWriter(path) as writer:
-        for log in logs:
-            writer.write(log.SerializeToString(deterministic=True))
-    return len(logs)
+        for length in service.settings.lengths:
+            for signature, inputs in _inputs(service, length).items():
+                request = predict_request(signature, inputs)
+                predict_log = prediction_log_pb2.PredictLog(request=request)
+                log = prediction_log_pb2.PredictionLog(predict_log=predict_log)
+                writer.write(log.SerializeToString(deterministic=True))
+                num_requests += 1
+    return num_requests
 
 
 def _inputs(service: Service, length: int) -> dict[str, dict]:
-    texts = service.sample_texts(length)
+    """{signature: inputs of one row of about `length` tokens}."""
     features = {}
-    for name, (value,) in texts.items():
-        values = [text.encode() for text in (value if isinstance(value, list) else [value])]
-        features[name] = tf.train.Feature(bytes_list=tf.train.BytesList(value=values))
+    for name, (value,) in service.sample_texts(length).items():
+        texts = value if isinstance(value, list) else [value]
+        bytes_list = tf.train.BytesList(value=[text.encode() for text in texts])
+        features[name] = tf.train.Feature(bytes_list=bytes_list)
     example = tf.train.Example(features=tf.train.Features(feature=features))
-    return {
-        **{name: service.sample_texts(length, name) for name in service.texts_of_signatures},
-        "token_ids": service.sample_tokens(length),
-        "examples": {"examples": [example.SerializeToString(deterministic=True)]},
-    }
+    inputs: dict[str, dict] = {}
+    for signature in service.texts_of_signatures:
+        inputs[signature] = service.sample_texts(length, signature)
+    inputs["token_ids"] = service.sample_tokens(length)
+    inputs["examples"] = {"examples": [example.SerializeToString(deterministic=True)]}
+    return inputs

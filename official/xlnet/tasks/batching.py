@@ -28,7 +28,7 @@ class Unit:
         others; {} or empty arrays for a sequence that is all padding.
       labels: arrays without a token axis.
       weight: weight of the unit in the loss.
-      places: where in the text its tokens are, as arrays that `Task.predict` needs.
+      places: positions of its tokens in the text, as arrays that `Task.predict` needs.
     """
 
     sequences: list[Arrays]
@@ -65,24 +65,25 @@ def collate(units: Sequence[Unit], length: int, num_units: int) -> Arrays:
       >>> collate([unit], length=3, num_units=2)["token_ids"].tolist()
       [[[5, 21, 22]], [[5, 21, 22]]]
     """
-    first = next(s for s in units[0].sequences if s)
+    num_copies = num_units - len(units)
+    weights = [unit.weight for unit in units] + [0.0] * num_copies
+    units = [*units, *[units[-1]] * num_copies]
     shape = num_units, len(units[0].sequences), length
-    batch = {
-        name: np.full((*shape, *values.shape[1:]), PADDING.get(name, 0), values.dtype)
-        for name, values in first.items()
-    }
+    first_sequence = next(sequence for sequence in units[0].sequences if sequence)
+    batch = {}
+    for name, values in first_sequence.items():
+        shape_of_array = (*shape, *values.shape[1:])
+        batch[name] = np.full(shape_of_array, PADDING.get(name, 0), values.dtype)
     batch["is_padding"] = np.ones(shape, bool)
-    for u in range(num_units):
-        for s, sequence in enumerate(units[min(u, len(units) - 1)].sequences):
+    for u, unit in enumerate(units):
+        for s, sequence in enumerate(unit.sequences):
             for name, values in sequence.items():
                 batch[name][u, s, length - len(values) :] = values
             if sequence:
                 batch["is_padding"][u, s, length - len(sequence["token_ids"]) :] = False
-    rows = [*units, *[units[-1]] * (num_units - len(units))]
     for name in units[0].labels:
-        batch[name] = np.stack([np.asarray(unit.labels[name]) for unit in rows])
-    weights = [unit.weight for unit in units]
-    batch["weight"] = np.array(weights + [0.0] * (num_units - len(units)), np.float32)
+        batch[name] = np.stack([np.asarray(unit.labels[name]) for unit in units])
+    batch["weight"] = np.array(weights, np.float32)
     return batch
 
 
@@ -147,17 +148,19 @@ def epoch_batches(
     """
     rng = np.random.default_rng([seed, epoch])
     order = rng.permutation(len(unit_lengths))
-    bucket_of = np.array([bucket(length, lengths) for length in unit_lengths], np.int64)
+    bucket_of_unit = np.array([bucket(length, lengths) for length in unit_lengths], np.int64)
+    group_of_unit = np.asarray(groups)
     batches = []
-    group_of = np.asarray(groups)
-    for group in np.unique(group_of):
-        rest = []
-        for number in range(len(lengths)):
-            members = order[(bucket_of[order] == number) & (group_of[order] == group)]
-            full = len(members) // batch_size * batch_size
-            batches += list(members[:full].reshape(-1, batch_size))
-            rest += list(members[full:])
-        batches += [np.array(rest[i : i + batch_size]) for i in range(0, len(rest), batch_size)]
+    for group in np.unique(group_of_unit):
+        leftovers = []
+        for bucket_index in range(len(lengths)):
+            is_member = (bucket_of_unit == bucket_index) & (group_of_unit == group)
+            members = order[is_member[order]]
+            num_in_full_batches = len(members) // batch_size * batch_size
+            batches += list(members[:num_in_full_batches].reshape(-1, batch_size))
+            leftovers += list(members[num_in_full_batches:])
+        for start in range(0, len(leftovers), batch_size):
+            batches.append(np.array(leftovers[start : start + batch_size]))
     return [batches[i] for i in rng.permutation(len(batches))]
 
 
@@ -225,9 +228,9 @@ class TrainingBatches:
                     part = slice(replica * rows, (replica + 1) * rows)
                     yield {name: x[part] for name, x in batch.items()}
 
-        signature = {
-            name: tf.TensorSpec([rows, *x.shape[1:]], x.dtype) for name, x in next(self(0)).items()
-        }
+        signature = {}
+        for name, x in next(self(0)).items():
+            signature[name] = tf.TensorSpec([rows, *x.shape[1:]], x.dtype)
         dataset = tf.data.Dataset.from_generator(parts, output_signature=signature)
         # With a known end, a strategy of several workers would expect a partial batch and make the
         # number of rows unknown.

@@ -79,12 +79,12 @@ class Preprocessor(GuardedLayer):
             texts = tuple(texts[name] for name in task.text_columns)
         columns = texts if isinstance(texts, tuple) else (texts,)
         rows = [self.tokenizer(tf.reshape(column, [-1])) for column in columns]
-        packed = long_texts.read(rows, task, length)[0]
+        packed, _ = long_texts.read(rows, task, length)
         if self.padding == "longest":
             length = tf.cast(packed["token_ids"].bounding_shape(axis=1), tf.int32)
         features = padded(packed, length)
-        number = long_texts.num_sequences(task, len(columns))
-        axes = [number] if number > 1 else []
+        num_sequences = long_texts.num_sequences(task, len(columns))
+        axes = [num_sequences] if num_sequences > 1 else []
         return {name: tf.reshape(x, [-1, *axes, length]) for name, x in features.items()}
 
     def get_config(self) -> dict[str, Any]:

@@ -95,13 +95,15 @@ def class_details(labels: Sequence[str], true: Any, predicted: Any) -> dict[str,
     """
     from sklearn import metrics
 
-    known = labels if isinstance(true, list) else list(range(len(labels)))
-    values = metrics.precision_recall_fscore_support(true, predicted, labels=known, zero_division=0)
-    columns = dict(zip(("precision", "recall", "f1", "support"), values, strict=True))
-    return {
-        label: {name: column[n].item() for name, column in columns.items()}
-        for n, label in enumerate(labels)
-    }
+    classes = labels if isinstance(true, list) else list(range(len(labels)))
+    columns = metrics.precision_recall_fscore_support(
+        true, predicted, labels=classes, zero_division=0
+    )
+    names = ("precision", "recall", "f1", "support")
+    details = {}
+    for label, values in zip(labels, zip(*columns, strict=True), strict=True):
+        details[label] = {name: value.item() for name, value in zip(names, values, strict=True)}
+    return details
 
 
 def calibration_error(confidence: Sequence[float], is_right: Sequence[bool]) -> float:
@@ -131,12 +133,14 @@ def draw_confusion(axes, labels: Sequence[Any], true: Sequence[Any], predicted: 
     """
     from sklearn import metrics
 
-    matrix, title = metrics.confusion_matrix(true, predicted, labels=labels), "Confusion matrix"
+    matrix = metrics.confusion_matrix(true, predicted, labels=labels)
+    title = "Confusion matrix"
     if len(labels) > _MOST_DRAWN:
-        errors = matrix.sum(axis=0) + matrix.sum(axis=1) - 2 * np.diag(matrix)
-        shown = np.sort(np.argsort(-errors, kind="stable")[:_MOST_DRAWN])
         title = f"The {_MOST_DRAWN} of {len(labels)} classes that are confused most"
-        matrix, labels = matrix[np.ix_(shown, shown)], [labels[n] for n in shown]
+        num_errors = matrix.sum(axis=0) + matrix.sum(axis=1) - 2 * np.diag(matrix)
+        drawn = np.sort(np.argsort(-num_errors, kind="stable")[:_MOST_DRAWN])
+        matrix = matrix[np.ix_(drawn, drawn)]
+        labels = [labels[index] for index in drawn]
     axes.imshow(matrix, cmap="Blues")
     axes.set(xlabel="Predicted label", ylabel="True label", title=title)
     axes.set_xticks(range(len(labels)), labels, rotation="vertical")

@@ -39,16 +39,16 @@ class LabelConfig(TaskConfig):
 
     def check(self) -> None:
         super().check()
-        number = len(self.columns_of_parts()) or 1
+        num_parts = len(self.columns_of_parts()) or 1
         require(
-            len(self.target_means) in (0, number),
+            len(self.target_means) in (0, num_parts),
             "task.target_means",
-            f"{number} numbers or none",
+            f"{num_parts} numbers or none",
             self.target_means,
         )
+        has_scales = len(self.target_scales) == len(self.target_means)
         require(
-            len(self.target_scales) == len(self.target_means)
-            and all(scale > 0 for scale in self.target_scales),
+            has_scales and all(scale > 0 for scale in self.target_scales),
             "task.target_scales",
             "a number above 0 for each of task.target_means",
             self.target_scales,

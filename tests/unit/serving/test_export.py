@@ -16,7 +16,7 @@ from official.xlnet.serving import export as export_module
 from official.xlnet.serving.client.prediction import row_of
 from official.xlnet.serving.export import export
 from official.xlnet.serving.factory import create_service, task_service
-from official.xlnet.serving.services.base import Settings
+from official.xlnet.serving.services.base import ExportSettings
 from official.xlnet.serving.services.pretrained import EncoderService, LanguageModelService
 from official.xlnet.tasks.batching import collate
 from official.xlnet.tasks.ranking import RankingExample
@@ -62,7 +62,7 @@ def served(name, settings=(), num_texts=1, number=19, weights="float32"):
         texts = [mixed_texts(number, seed=i)[:: (-1) ** i] for i in range(num_texts)]
         examples = [TextExample(str(n), row) for n, row in enumerate(zip(*texts, strict=True))]
         inputs = dict(zip(columns, texts, strict=True))
-    serving = Settings(
+    serving = ExportSettings(
         LENGTHS.get(name, (23,)), max_characters=5000, text_columns=columns, weights=weights
     )
     service = task_service(model, tokenizers()[1], serving)
@@ -145,7 +145,7 @@ def test_tasks_of_mt_dnn_read_their_own_texts(graph_tokenizer):
         answer_module="san",
         query_length=5,
     )
-    settings = Settings((23,), text_columns=sum(columns, ()), texts_of_subtasks=columns)
+    settings = ExportSettings((23,), text_columns=sum(columns, ()), texts_of_subtasks=columns)
     service = task_service(model, graph_tokenizer, settings)
     texts = mixed_texts(13), mixed_texts(13, seed=1)
     inputs = dict(zip(settings.text_columns, map(tf.constant, texts + texts), strict=True))
@@ -238,7 +238,7 @@ def test_wrong_texts():
 
 def test_embeddings(graph_tokenizer):
     encoder = tiny_encoder(vocab_size=211)
-    service = EncoderService(encoder, graph_tokenizer, Settings((11, 23)))
+    service = EncoderService(encoder, graph_tokenizer, ExportSettings((11, 23)))
     texts = mixed_texts(13)
     outputs = service.serve_texts(text=tf.constant(texts))
     packed = graph_tokenizer.pack([graph_tokenizer(tf.constant(texts))], 23)
@@ -261,7 +261,7 @@ def test_language_model(tokenizer, graph_tokenizer, kind):
     # A causal model's memory holds what the service reads in one window.
     model = random_model(vocab_size=211, clamp_len=9, mem_len=23, kind=kind)
     pieces = [tokenizer.id_to_piece(i) for i in range(211)]
-    service = LanguageModelService(model, pieces, graph_tokenizer, Settings((23,)))
+    service = LanguageModelService(model, pieces, graph_tokenizer, ExportSettings((23,)))
     texts = [text for text in mixed_texts(17) if 0 < len(tokenizer.encode(text)) <= 23]
     outputs = service.serve_texts(text=tf.constant([*texts, "", "of " * 40]))
     for row, expected in enumerate(score(model, texts, tokenizer=tokenizer)):

@@ -76,11 +76,14 @@ class Endpoint:
         answer = self._call(self._stub.GetModelMetadata, request)
         signatures = get_model_metadata_pb2.SignatureDefMap()
         answer.metadata["signature_def"].Unpack(signatures)
-        names = {name: list(one.inputs) for name, one in signatures.signature_def.items()}
-        if not names.get(self.signature):
-            known = ", ".join(sorted(name for name in names if names[name]))
-            raise self._wrong(f"has the signatures {known}, not {self.signature!r}")
-        return names[self.signature]
+        inputs = {}
+        for name, signature in signatures.signature_def.items():
+            if signature.inputs:
+                inputs[name] = list(signature.inputs)
+        if self.signature not in inputs:
+            known = ", ".join(sorted(inputs))
+            raise self._error(f"has the signatures {known}, not {self.signature!r}")
+        return inputs[self.signature]
 
     def predict(self, inputs: Inputs) -> dict[str, np.ndarray]:
         """Sends a prediction request.
@@ -99,7 +102,7 @@ class Endpoint:
         try:
             return {name: tf.make_ndarray(value) for name, value in outputs.items()}
         except (KeyError, TypeError, ValueError) as error:  # E.g. a handle of a resource.
-            raise self._wrong(f"expected tensors of numbers or text, got type {error}") from None
+            raise self._error(f"expected tensors of numbers or text, got type {error}") from None
 
     def _call(self, method: Any, request: Any) -> Any:
         """Sends a request, with retries and exponential backoff on transient errors."""
@@ -115,13 +118,13 @@ class Endpoint:
         except grpc.RpcError as error:
             message = f"{error.code().name}: {error.details()}"
             if not _is_transient(error):
-                is_unknown = error.code() == grpc.StatusCode.NOT_FOUND
-                hint = "; set --name to the name of the model on the server" * is_unknown
-                raise self._wrong(f"{message}{hint}") from None
+                if error.code() == grpc.StatusCode.NOT_FOUND:
+                    message += "; set --name to the name of the model on the server"
+                raise self._error(message) from None
             where = f"{self.address}: model {self.name!r}"
             raise ConnectionError(f"{where}: {message} ({self.retries + 1} attempts)") from None
 
-    def _wrong(self, message: str) -> DataError:
+    def _error(self, message: str) -> DataError:
         return DataError(f"{self.address}: model {self.name!r}: {message}")
 
 

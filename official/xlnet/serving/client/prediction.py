@@ -43,10 +43,10 @@ def predict_remotely(
                 inputs = {name: padded([row[name] for row in rows]) for name in rows[0]}
                 waiting.append((batch, executor.submit(endpoint.predict, inputs)))
             while waiting and (not batch or len(waiting) >= _CONCURRENT_REQUESTS):
-                done, future = waiting.popleft()
+                examples_of_request, future = waiting.popleft()
                 outputs = future.result()
-                check_outputs(outputs, len(done), endpoint.address)
-                for row, example in enumerate(done):
+                check_outputs(outputs, len(examples_of_request), endpoint.address)
+                for row, example in enumerate(examples_of_request):
                     yield {"id": example.id, **row_of(outputs, row)}
             if not batch:
                 return
@@ -72,11 +72,14 @@ def check_outputs(outputs: dict[str, np.ndarray], rows: int, address: str) -> No
       DataError: an output has another number of rows, or labels and probabilities do not match.
     """
     for name, value in outputs.items():
-        where, has_rows = f"{address}: output {name!r}", value.ndim > 0 and len(value) == rows
+        where = f"{address}: output {name!r}"
+        has_rows = value.ndim > 0 and len(value) == rows
         require_data(has_rows, where, f"{rows} rows", f"the shape {value.shape}")
-    for name in [name for name in outputs if name.endswith("labels")]:
-        labels = outputs[name]
+    for name, labels in outputs.items():
+        if not name.endswith("labels"):
+            continue
         probabilities = outputs.get(f"{name.removesuffix('labels')}probabilities")
+        are_texts = all(isinstance(label, str | bytes) for label in labels.flat)
         fits = probabilities is None or (
             probabilities.dtype.kind in "fi"
             and probabilities.ndim > 1
@@ -84,7 +87,7 @@ def check_outputs(outputs: dict[str, np.ndarray], rows: int, address: str) -> No
             and labels.shape[1] == probabilities.shape[-1]
         )
         require_data(
-            fits and all(isinstance(label, str | bytes) for label in labels.flat),
+            are_texts and fits,
             f"{address}: output {name!r}",
             "texts, one for each probability",
             f"{labels.dtype} of the shape {labels.shape}",
@@ -100,7 +103,10 @@ def row_of(outputs: dict[str, np.ndarray], row: int) -> dict[str, Any]:
       outputs: outputs of a request by name, [B, …].
       row: index of the row.
     """
-    values = {name: _plain(x[row]) for name, x in outputs.items() if not name.endswith("logits")}
+    values = {}
+    for name, value in outputs.items():
+        if not name.endswith("logits"):
+            values[name] = _plain(value[row])
     for name in [name for name in values if name.endswith("labels")]:
         prefix = name.removesuffix("labels")
         probabilities = values.get(f"{prefix}probabilities")

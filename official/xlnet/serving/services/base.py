@@ -31,7 +31,7 @@ _WORD = "the"
 
 
 @dataclasses.dataclass(frozen=True)
-class Settings:
+class ExportSettings:
     """Settings of an exported model.
 
     Attributes:
@@ -62,8 +62,9 @@ class Settings:
         Raises:
           ConfigError: a setting is invalid.
         """
+        is_ascending = list(self.lengths) == sorted(set(self.lengths))
         require_config(
-            list(self.lengths) == sorted(set(self.lengths)) and self.lengths[0] >= shortest,
+            is_ascending and self.lengths[0] >= shortest,
             "buckets",
             f"ascending lengths from {shortest} on",
             ", ".join(map(str, self.lengths)),
@@ -102,7 +103,7 @@ class Service(tf.Module):
     with_list: str | None = None
     token_types = {"token_ids": tf.int32, "segment_ids": tf.int32}
 
-    def __init__(self, tokenizer: GraphTokenizer, vocab_size: int, settings: Settings):
+    def __init__(self, tokenizer: GraphTokenizer, vocab_size: int, settings: ExportSettings):
         super().__init__(name="service")
         self.tokenizer, self.vocab_size, self.settings = tokenizer, vocab_size, settings
 
@@ -147,22 +148,26 @@ class Service(tf.Module):
 
     def text_specs(self, names: Sequence[str] | None = None) -> dict[str, tf.TensorSpec]:
         """Returns the specs of the text inputs, or of some of them, by name."""
-        names = self.text_names if names is None else names
-        shapes = {n: [None, None] if n == self.with_list else [None] for n in names}
-        return {name: tf.TensorSpec(shape, tf.string, name) for name, shape in shapes.items()}
+        specs = {}
+        for name in self.text_names if names is None else names:
+            shape = [None, None] if name == self.with_list else [None]
+            specs[name] = tf.TensorSpec(shape, tf.string, name)
+        return specs
 
     def token_specs(self) -> dict[str, tf.TensorSpec]:
         """Returns the specs of the token inputs, by name; `segment_ids` is 4 at padding."""
         shape = [None, None] if self.sequences is None else [None, self.sequences, None]
-        return {name: tf.TensorSpec(shape, kind, name) for name, kind in self.token_types.items()}
+        return {name: tf.TensorSpec(shape, dtype, name) for name, dtype in self.token_types.items()}
 
     def sample_texts(
         self, num_words: int, signature: str = "serving_default"
     ) -> dict[str, list[Any]]:
         """Returns example text inputs with one row of about `num_words` tokens."""
         text = " ".join([_WORD] * num_words)
-        names = self.texts_of_signatures[signature]
-        return {name: [[_WORD, text]] if name == self.with_list else [text] for name in names}
+        inputs: dict[str, list[Any]] = {}
+        for name in self.texts_of_signatures[signature]:
+            inputs[name] = [[_WORD, text]] if name == self.with_list else [text]
+        return inputs
 
     def sample_tokens(self, length: int) -> dict[str, Any]:
         """Returns example token inputs with one row of `length` tokens."""
@@ -195,15 +200,17 @@ class Service(tf.Module):
 
     def serve_tokens(self, **inputs: tf.Tensor) -> Tensors:
         """Validates the token inputs of a request (`token_specs`) and computes the outputs."""
-        longest, num_segments = self.settings.max_length, max(segments_of(self.num_texts)) + 1
-        inputs = checked_tokens(inputs, self.vocab_size, num_segments, longest)
-        filled = {}
+        max_length = self.settings.max_length
+        num_segments = max(segments_of(self.num_texts)) + 1
+        inputs = checked_tokens(inputs, self.vocab_size, num_segments, max_length)
+        padded_inputs = {}
         for name, x in inputs.items():
-            paddings = [[0, 0]] * (x.shape.rank - 1) + [[longest - tf.shape(x)[-1], 0]]
-            filled[name] = tf.pad(x, paddings, constant_values=PADDING.get(name, 0))
-            filled[name].set_shape([*x.shape[:-1], longest])
-        filled["is_padding"] = filled["segment_ids"] == SEGMENT_PAD
-        return self.from_tokens(filled)
+            left = [max_length - tf.shape(x)[-1], 0]
+            paddings = [[0, 0]] * (x.shape.rank - 1) + [left]
+            padded_inputs[name] = tf.pad(x, paddings, constant_values=PADDING.get(name, 0))
+            padded_inputs[name].set_shape([*x.shape[:-1], max_length])
+        padded_inputs["is_padding"] = padded_inputs["segment_ids"] == SEGMENT_PAD
+        return self.from_tokens(padded_inputs)
 
 
 class TaskService(Service):
@@ -220,7 +227,7 @@ class TaskService(Service):
 
     per_token: tuple[str, ...] = ()
 
-    def __init__(self, model: TaskParts, tokenizer: GraphTokenizer, settings: Settings):
+    def __init__(self, model: TaskParts, tokenizer: GraphTokenizer, settings: ExportSettings):
         super().__init__(tokenizer, model.config.model.vocab_size, settings)
         self._task = model.config.task
         self._network = TaskNetwork(model, settings.lengths, settings.weights, self.per_token)

@@ -29,21 +29,30 @@ def checked_text(name: str, text: tf.Tensor, max_characters: int) -> tf.Tensor:
     return check(longest <= max_characters, message, text)
 
 
-def checked_windows(name: str, number: tf.Tensor, most: int) -> tf.Tensor:
-    """Checks that no text has more than `most` windows; `number`, int32 [B], is returned."""
-    message = [f"{name}: expected up to {most} windows, got "]
-    message.append(tf.strings.as_string(tf.reduce_max(tf.concat([[0], number], axis=0))))
-    return check(tf.reduce_all(number <= most), message, number)
+def checked_windows(name: str, num_windows: tf.Tensor, most: int) -> tf.Tensor:
+    """Checks that no text has more than `most` windows.
+
+    Args:
+      name: name of the input, for the error message.
+      num_windows: number of windows of each text, int32 [B].
+      most: maximum number of windows.
+
+    Returns:
+      `num_windows`.
+    """
+    largest = tf.reduce_max(tf.concat([[0], num_windows], axis=0))
+    message = [f"{name}: expected up to {most} windows, got ", tf.strings.as_string(largest)]
+    return check(tf.reduce_all(num_windows <= most), message, num_windows)
 
 
 def checked_rows(**columns: tf.Tensor) -> list[tf.Tensor]:
     """Checks that all inputs have the same number of rows and returns them in order."""
     names, tensors = list(columns), list(columns.values())
     counts = [tf.shape(tensor)[0] for tensor in tensors]
-    same = tf.reduce_all(tf.stack(counts) == counts[0])
-    message = [f"inputs {', '.join(names)}: expected equal numbers of rows, got "]
-    message.append(tf.strings.reduce_join(tf.strings.as_string(tf.stack(counts)), separator=", "))
-    return [check(same, message, tensor) for tensor in tensors]
+    are_equal = tf.reduce_all(tf.stack(counts) == counts[0])
+    got = tf.strings.reduce_join(tf.strings.as_string(tf.stack(counts)), separator=", ")
+    message = [f"inputs {', '.join(names)}: expected equal numbers of rows, got ", got]
+    return [check(are_equal, message, tensor) for tensor in tensors]
 
 
 def checked_tokens(
@@ -68,15 +77,15 @@ def checked_tokens(
     shape = tf.shape(token_ids)
     smallest = tf.reduce_min(tf.concat([[0], tf.reshape(token_ids, [-1])], axis=0))
     largest = tf.reduce_max(tf.concat([[0], tf.reshape(token_ids, [-1])], axis=0))
-    wrong = tf.where(smallest < 0, smallest, largest)
+    wrong_id = tf.where(smallest < 0, smallest, largest)
+    shapes = [tf.shape(x) for x in inputs.values()]
+    shape_texts = [tf.strings.format("{}", x) for x in shapes]
     checks: list[tuple[tf.Tensor, Sequence]] = [
         (
-            tf.reduce_all([tf.reduce_all(tf.shape(x) == shape) for x in inputs.values()]),
+            tf.reduce_all([tf.reduce_all(x == shape) for x in shapes]),
             [
                 f"inputs {', '.join(inputs)}: expected one shape, got ",
-                tf.strings.join(
-                    [tf.strings.format("{}", tf.shape(x)) for x in inputs.values()], separator=", "
-                ),
+                tf.strings.join(shape_texts, separator=", "),
             ],
         ),
         (
@@ -90,7 +99,7 @@ def checked_tokens(
             (smallest >= 0) & (largest < vocab_size),
             [
                 f"token_ids: expected ids from 0 to {vocab_size - 1}, got ",
-                tf.strings.as_string(wrong),
+                tf.strings.as_string(wrong_id),
             ],
         ),
         (

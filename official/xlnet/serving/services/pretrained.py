@@ -9,7 +9,7 @@ from official.xlnet.inference.network.language_model_network import LanguageMode
 from official.xlnet.inference.network.length_buckets import in_buckets
 from official.xlnet.modeling.models.language_model import LanguageModel
 from official.xlnet.modeling.networks import Encoder
-from official.xlnet.serving.services.base import Service, Settings
+from official.xlnet.serving.services.base import ExportSettings, Service
 from official.xlnet.tokenization.graph.packing import padded
 from official.xlnet.tokenization.graph.ragged import slices
 from official.xlnet.tokenization.graph.tokenizer import GraphTokenizer
@@ -38,7 +38,7 @@ class LanguageModelService(Service):
         model: LanguageModel,
         pieces: list[str],
         tokenizer: GraphTokenizer,
-        settings: Settings,
+        settings: ExportSettings,
     ):
         super().__init__(tokenizer, model.config.model.vocab_size, settings)
         network = LanguageModelNetwork(model, settings.max_length, settings.weights)
@@ -99,7 +99,7 @@ class EncoderService(Service):
       settings: export settings.
     """
 
-    def __init__(self, encoder: Encoder, tokenizer: GraphTokenizer, settings: Settings):
+    def __init__(self, encoder: Encoder, tokenizer: GraphTokenizer, settings: ExportSettings):
         super().__init__(tokenizer, encoder.config.model.vocab_size, settings)
         self.num_texts = len(settings.text_columns)
         self._encoder = network = InferenceEncoder(encoder, settings.max_length, settings.weights)

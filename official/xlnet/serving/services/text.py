@@ -18,8 +18,9 @@ class TextService(TaskService):
     def __init__(self, model, tokenizer, settings):
         super().__init__(model, tokenizer, settings)
         self.num_texts = settings.num_texts
-        number = long_texts.num_sequences(self._task, self.num_texts)
-        self.sequences = number if number > 1 or self._task.long_texts != "truncate" else None
+        num_sequences = long_texts.num_sequences(self._task, self.num_texts)
+        has_sequences = num_sequences > 1 or self._task.long_texts != "truncate"
+        self.sequences = num_sequences if has_sequences else None
 
     @staticmethod
     def answer(logits_BC: tf.Tensor, labels: tuple[str, ...]) -> Tensors:
@@ -27,11 +28,13 @@ class TextService(TaskService):
         raise NotImplementedError
 
     def from_texts(self, texts):
-        return self._answer(self._packed([self.tokenizer(texts[name]) for name in self.text_names]))
+        columns = [self.tokenizer(texts[name]) for name in self.text_names]
+        return self._answer(self._packed(columns))
 
     def _packed(self, columns: list[tf.RaggedTensor]) -> Tensors:
         """Converts ids of texts, ragged int32 [B, (tokens)], to inputs of the network [U, S, T]."""
-        return self.units(long_texts.read(columns, self._task, self.settings.max_length)[0])
+        features, _ = long_texts.read(columns, self._task, self.settings.max_length)
+        return self.units(features)
 
     def _answer(self, inputs: Tensors) -> Tensors:
         return self.answer(self._network(inputs)["logits"], self._task.labels)
