@@ -60,12 +60,12 @@ def read_texts(reading: Reading) -> Iterator[TextExample]:
     label_types: set[type] = set()  # Of labels in rows of Python.
     label_sets: set[frozenset[str]] = set()  # The classes of each row of `multi_label`.
 
-    def example_of(row: Row, number: int) -> TextExample:
+    def example_of(row: Row, row_number: int) -> TextExample:
         nonlocal columns
         if settings.needs_names:
             raise ArgumentTypeError(
-                f"{reading.path}, row {number}: expected an example with its subtask, as columns "
-                f"do not say it for {settings.name}, got a mapping"
+                f"{reading.path}, row {row_number}: expected an example with its subtask, as "
+                f"columns do not say it for {settings.name}, got a mapping"
             )
         if columns is None:
             all_rows = rows if isinstance(rows, list) else [row]
@@ -75,7 +75,7 @@ def read_texts(reading: Reading) -> Iterator[TextExample]:
         label = read_label(row, columns.label, settings) if reading.with_labels else None
         label_sets.add(frozenset(label if isinstance(label, tuple) else ()))
         return TextExample(
-            id=row_id(row, columns.id, number),
+            id=row_id(row, columns.id, row_number),
             texts=tuple(text(row, column) for column in columns.texts),
             label=label,
             group=group_of(row, settings),

@@ -61,17 +61,17 @@ def read_race(reading: Reading) -> Iterator[ChoiceExample]:
         except ValueError as error:  # A DataError, too.
             reading.reject("malformed_files", f"{path}: expected a RACE passage: {error}")
             continue
-        for number, (question, options, answer) in enumerate(rows):
+        for index, (question, options, answer) in enumerate(rows):
             letters = _LETTERS[: len(options)]
             if reading.with_labels and (not answer or len(answer) != 1 or answer not in letters):
                 reading.reject(
                     "wrong_answers" if answer else "missing_labels",
-                    f"{path}, question {number}: expected one of {letters}, got {shown(answer)}",
+                    f"{path}, question {index}: expected one of {letters}, got {shown(answer)}",
                 )
                 continue
             file_name = os.path.splitext(os.path.basename(path))[0]
             yield ChoiceExample(
-                id=f"{group}/{file_name}/{number}",
+                id=f"{group}/{file_name}/{index}",
                 texts=(article, question),
                 choices=tuple(options),
                 label=None if answer is None else letters.index(answer),
@@ -94,7 +94,7 @@ def read_choices(reading: Reading) -> Iterator[ChoiceExample]:
     """
     chosen_columns = reading.settings.text_columns
 
-    def example_of(row: Row, number: int) -> ChoiceExample:
+    def example_of(row: Row, row_number: int) -> ChoiceExample:
         row = renamed(reading, row, chosen_columns, "label")
         if "choices" in row:
             passage = _texts_before_choices(row, chosen_columns)
@@ -106,7 +106,7 @@ def read_choices(reading: Reading) -> Iterator[ChoiceExample]:
             choices = [f"{start} {text(row, column)}".strip() for column in endings]
         else:
             raise DataError(
-                f"{reading.path}, row {number}: expected `choices`, or SWAG's `sent1` and "
+                f"{reading.path}, row {row_number}: expected `choices`, or SWAG's `sent1` and "
                 f"`ending0`, got {listed(row)}"
             )
         label = row.get("label")
@@ -119,7 +119,7 @@ def read_choices(reading: Reading) -> Iterator[ChoiceExample]:
                 "wrong_answers",
             )
         return ChoiceExample(
-            id=row_id(row, "id", number),
+            id=row_id(row, "id", row_number),
             texts=tuple(passage),
             choices=tuple(choices),
             label=int(index) if reading.with_labels else None,

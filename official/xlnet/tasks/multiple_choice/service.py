@@ -36,18 +36,21 @@ class ChoiceService(TaskService):
     def from_texts(self, texts):
         most = self.sequences
         choices_BS = texts["choices"]
-        number = tf.shape(choices_BS)[1]
-        message = [f"choices: expected 2 to {most} in a row, got ", tf.strings.as_string(number)]
-        choices_BS = check((number >= 2) & (number <= most), message, choices_BS)
-        choices_BS = tf.pad(choices_BS, [[0, 0], [0, most - number]], constant_values="")
+        num_choices = tf.shape(choices_BS)[1]
+        got = tf.strings.as_string(num_choices)
+        message = [f"choices: expected 2 to {most} in a row, got ", got]
+        choices_BS = check((num_choices >= 2) & (num_choices <= most), message, choices_BS)
+        choices_BS = tf.pad(choices_BS, [[0, 0], [0, most - num_choices]], constant_values="")
         choices_BS.set_shape([None, most])
+        # A sequence for each of the X = B·S choices.
         question_BS = tf.tile(texts["question"][:, None], [1, most])
+        filled_X = tf.reshape(with_choices(question_BS, choices_BS), [-1])
         passage = self.tokenizer(texts["passage"])
-        row = tf.repeat(tf.range(passage.nrows(out_type=tf.int32)), most)
-        second = self.tokenizer(tf.reshape(with_choices(question_BS, choices_BS), [-1]))
-        length, side = self.settings.max_length, self._task.truncation_side
-        features = pack([tf.gather(passage, row), second], length, side)
-        return self._answer(self.units(only(features, tf.reshape(choices_BS != "", [-1]))))
+        row_X = tf.repeat(tf.range(passage.nrows(out_type=tf.int32)), most)
+        columns = [tf.gather(passage, row_X), self.tokenizer(filled_X)]
+        features = pack(columns, self.settings.max_length, self._task.truncation_side)
+        has_text_X = tf.reshape(choices_BS != "", [-1])
+        return self._answer(self.units(only(features, has_text_X)))
 
     def _answer(self, inputs):
         logits_BS = self._network(inputs)["logits"]

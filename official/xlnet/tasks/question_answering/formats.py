@@ -10,16 +10,21 @@ HEAD_FORMATS["question_answering"] = HeadFormat(
     rows=(
         *dense("head/start_logits", "D1", "start_logits/dense", "start_logits.dense"),
         *dense("head/end_hidden", "ED", "end_logits/dense_0", "end_logits.dense_0"),
-        *(
-            row(
-                f"head/end_norm/{ours}",
-                "D",
-                f"end_logits/LayerNorm/{ours}",
-                "D",
-                f"end_logits.LayerNorm.{theirs}",
-                "D",
-            )
-            for ours, theirs in (("gamma", "weight"), ("beta", "bias"))
+        row(
+            "head/end_norm/gamma",
+            "D",
+            "end_logits/LayerNorm/gamma",
+            "D",
+            "end_logits.LayerNorm.weight",
+            "D",
+        ),
+        row(
+            "head/end_norm/beta",
+            "D",
+            "end_logits/LayerNorm/beta",
+            "D",
+            "end_logits.LayerNorm.bias",
+            "D",
         ),
         *dense("head/end_logits", "D1", "end_logits/dense_1", "end_logits.dense_1"),
         *dense("head/answer_hidden", "ED", "answer_class/dense_0", "answer_class.dense_0"),

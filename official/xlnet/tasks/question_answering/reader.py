@@ -10,6 +10,7 @@ from __future__ import annotations
 import dataclasses
 import re
 from collections.abc import Iterator
+from functools import partial
 from typing import Any
 
 from data_prep.tasks.rows import Row, WrongRowError, renamed, row_id, usable
@@ -46,7 +47,7 @@ def read_squad(reading: Reading) -> Iterator[QuestionExample]:
     """
     rows = read_rows(reading) if is_table(reading) else _questions(reading)
     known_ids: set[str] = set()
-    for example in usable(reading, rows, lambda row, number: _example(reading, row, number)):
+    for example in usable(reading, rows, partial(_example, reading)):
         where = f"{reading.path}: question {example.id}"
         is_new = example.id not in known_ids
         require_data(is_new, where, "an id of its own", "that of another question")
@@ -82,7 +83,7 @@ def _questions(reading: Reading) -> list[Row]:
         ) from None
 
 
-def _example(reading: Reading, row: Row, number: int) -> QuestionExample:
+def _example(reading: Reading, row: Row, row_number: int) -> QuestionExample:
     """The question of a row."""
     row = renamed(reading, row, ["question", "context"], "answers")
     where = f"question {shown(row.get('id'))}"
@@ -98,7 +99,7 @@ def _example(reading: Reading, row: Row, number: int) -> QuestionExample:
             pairs = [(answer.get("text"), answer.get("answer_start")) for answer in answers]
         is_impossible = conform(row.get("is_impossible", not pairs), bool, "is_impossible")
         example = QuestionExample(
-            id=row_id(row, "id", number),
+            id=row_id(row, "id", row_number),
             question=conform(row.get("question"), str, "question"),
             context=conform(row.get("context"), str, "context"),
             answers=tuple(

@@ -79,7 +79,7 @@ class QuestionService(TaskService):
 
     def _answers(self, context, windows, outputs, starts, ends):
         """Selects the best span over all windows of each paragraph."""
-        text_W, number = windows.text_W, starts.nrows(tf.int32)
+        text_W, num_texts = windows.text_W, starts.nrows(tf.int32)
         score_WAE = outputs["start_log_prob"][..., None] + outputs["end_log_prob"]
         base_W = tf.gather(tf.cast(starts.row_starts(), tf.int32), text_W) + windows.start_W
 
@@ -96,17 +96,17 @@ class QuestionService(TaskService):
         is_span = (score_WAE > NO_SPAN) & (end_WAE > start_WAE)
         text_X = tf.repeat(text_W, tf.reduce_prod(tf.shape(score_WAE)[1:]))
         score_X = tf.reshape(tf.where(is_span, score_WAE, MASKED), [-1])
-        score_B = tf.math.unsorted_segment_max(score_X, text_X, number)
+        score_B = tf.math.unsorted_segment_max(score_X, text_X, num_texts)
         # Ties go to the first span in the text.
         place_X = tf.cast(start_WAE, tf.int64) * _PLACE + tf.cast(end_WAE, tf.int64)
         is_best_X = score_X == tf.gather(score_B, text_X)
         place_X = tf.where(is_best_X, tf.reshape(place_X, [-1]), tf.int64.max)
-        place_B = tf.math.unsorted_segment_min(place_X, text_X, number)
+        place_B = tf.math.unsorted_segment_min(place_X, text_X, num_texts)
         has_span_B = score_B > NO_SPAN
         start_B = tf.where(has_span_B, tf.cast(place_B // _PLACE, tf.int32), 0)
         end_B = tf.where(has_span_B, tf.cast(place_B % _PLACE, tf.int32), 0)
         span_B = tf.strings.substr(context, start_B, end_B - start_B, unit="UTF8_CHAR")
-        null_B = tf.math.unsorted_segment_min(outputs["no_answer"], text_W, number)
+        null_B = tf.math.unsorted_segment_min(outputs["no_answer"], text_W, num_texts)
         is_answer_B = has_span_B & (null_B <= self._task.null_threshold)
         return {
             "answer": tf.where(is_answer_B, span_B, ""),

@@ -28,10 +28,11 @@ class RankingService(TaskService):
         columns = columns_of(query, document, tf.range(query.nrows()), self._task)
         length = self.settings.max_length
         packed = padded(pack(columns, length, self._task.truncation_side), length)
-        shape = [self.sequences or 1, -1, length]  # Queries, then documents.
-        return self._answer(
-            {name: tf.transpose(tf.reshape(x, shape), [1, 0, 2]) for name, x in packed.items()}
-        )
+        inputs = {}
+        for name, x in packed.items():
+            x_SBT = tf.reshape(x, [self.sequences or 1, -1, length])  # Queries, then documents.
+            inputs[name] = tf.transpose(x_SBT, [1, 0, 2])
+        return self._answer(inputs)
 
     @staticmethod
     def answer(score_U1, labels=()):

@@ -53,11 +53,16 @@ class Ranking(Task):
 
     metrics = ("ndcg@*", "err@*", "mrr", "pair_accuracy", "loss")
     typical = tuple(
-        RankingExample(kind, f"{who} {asked}", f"a {asked} ?", f"{who} has a {kind} .", relevance)
+        RankingExample(
+            id=pet,
+            query_id=f"{who} {asked}",
+            query=f"a {asked} ?",
+            document=f"{who} has a {pet} .",
+            relevance=float(pet == asked),
+        )
         for who in ("Ann", "Bob")
         for asked in ("cat", "dog", "bird")
-        for kind in ("cat", "dog", "bird")
-        for relevance in (float(kind == asked),)
+        for pet in ("cat", "dog", "bird")
     )
 
     @property
