@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
+from official import xlnet
 from official.xlnet.checkpoints.pretrained_directory import load_pretrainer
 from official.xlnet.commands import COMMON, VERBS
 from official.xlnet.data.examples import TextExample
@@ -77,6 +78,15 @@ def test_the_page_of_fine_tuning_says_what_its_files_say(world):
     for line in html.unescape(re.search(r"<pre>(.*?)</pre>", found["Use"], re.S)[1]).splitlines():
         _, verb, *flags = shlex.split(line)
         assert VERBS[verb].flag_table(COMMON)([verb, *flags]) == [verb] and task.model in line
+
+
+def test_an_evaluation_of_several_models_has_a_page(world, tmp_path):
+    task = world.task("classification")
+    metrics = xlnet.evaluate([task.model, task.model], task.dev, output=str(tmp_path))
+    title, found = sections((tmp_path / "report.html").read_text())
+    assert title == f"classification: accuracy {metrics['accuracy']:.4f} on 41 examples"
+    assert "Worst errors" in found and "Training" not in found
+    assert html.unescape(found["Use"]).count(f"--model={task.model}") == 4
 
 
 def test_the_page_of_pretraining_shows_the_run(world):
