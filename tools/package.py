@@ -104,6 +104,7 @@ def modules() -> set[str]:
     """Paths of the packaged modules and recipes, relative to the checkout."""
     files = [*(ROOT / "official/xlnet").rglob("*.py"), *(ROOT / "data_prep").rglob("*.py")]
     files += (ROOT / "official/xlnet/recipes").rglob("*.yaml")  # A link to `configs`.
+    files += (ROOT / "official/xlnet/projects").glob("*/recipes/**/*.yaml")
     return {path.relative_to(ROOT).as_posix() for path in files}
 
 

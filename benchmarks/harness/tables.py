@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 import yaml
 
+from official.xlnet.configs.experiment import recipe_path
 from official.xlnet.files.atomic import write_bytes
 from official.xlnet.files.json_files import write_json
 
@@ -75,7 +76,7 @@ def measured_with(*recipes: str) -> list[str]:
     root = pathlib.Path(__file__).parents[2]
     paths = sorted({path for pattern in _SOURCES for path in root.glob(pattern)})
     code = "".join(map(_words_of, paths))
-    read = (yaml.safe_load(pathlib.Path(path).read_text("utf-8")) for path in recipes)
+    read = (yaml.safe_load(pathlib.Path(recipe_path(path)).read_text("utf-8")) for path in recipes)
     settings = (json.dumps(tree, sort_keys=True) for tree in read)
     named = zip((*recipes, "sources"), (*settings, code), strict=True)
     return [f"{name} {hashlib.sha256(text.encode()).hexdigest()[:8]}" for name, text in named]

@@ -28,6 +28,7 @@ from official.xlnet.configs.base import nearest
 from official.xlnet.configs.data import TEXT_SETTINGS, DataConfig
 from official.xlnet.configs.model import ModelConfig
 from official.xlnet.configs.objective import ObjectiveConfig
+from official.xlnet.configs.registry import RECIPE_FOLDERS
 from official.xlnet.configs.task import TaskConfig
 from official.xlnet.configs.training import TrainingConfig
 from official.xlnet.configs.validation import require, require_type
@@ -42,7 +43,6 @@ from official.xlnet.files.yaml_files import parse_yaml, read_yaml
 
 CONFIG_FILE = "config.yaml"
 WEIGHTS_FILE = "weights.json"
-_RECIPES = os.path.join(os.path.dirname(os.path.dirname(__file__)), "recipes")  # `configs/`.
 # Keys of `model` that change a training run alone, or how much is kept of the text before.
 _NOT_OF_WEIGHTS = (
     *("activation_dropout", "attention_init", "dropatt", "dropout", "init_std"),
@@ -51,7 +51,9 @@ _NOT_OF_WEIGHTS = (
 
 
 def recipe_path(path: str) -> str:
-    """Returns the path of the recipe of this package that a path names, if nothing is there.
+    """Returns the path of the recipe that a path names, if nothing is there.
+
+    Recipes are in `RECIPE_FOLDERS`: of this package, of its projects, and of others.
 
     Args:
       path: a path of any kind.
@@ -61,9 +63,11 @@ def recipe_path(path: str) -> str:
       ('…/official/xlnet/recipes/tiny.yaml', '…/official/xlnet/recipes/tiny.yaml')
     """
     name = path.removeprefix("configs/").removesuffix(".yaml")
-    recipe = os.path.join(_RECIPES, f"{name}.yaml")
-    is_named = not os.path.isabs(path) and ".." not in name and os.path.isfile(recipe)
-    return recipe if is_named and not file_system.exists(path) else path
+    if os.path.isabs(path) or ".." in name:
+        return path
+    files = [os.path.join(folder, f"{name}.yaml") for folder in RECIPE_FOLDERS]
+    recipes = [file for file in files if os.path.isfile(file)]
+    return recipes[0] if recipes and not file_system.exists(path) else path
 
 
 def require_model(path: str) -> None:

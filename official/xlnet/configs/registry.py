@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from typing import Any
 
 from official.xlnet.errors import DataError, did_you_mean
@@ -120,6 +121,8 @@ PRETRAINING_PAGES = Registry[Any]("page of pre-training")
 TASK_PAGES = Registry[Any]("page of fine-tuning or of an evaluation")
 # Classes of sections with the keys of an extension, by "section.key" and by "section.key=name".
 SETTINGS = Registry[Any]("key of an extension", {"task.": "tasks.catalog"})
+# Folders of recipes, which are found by name; the first is `configs/` of the checkout.
+RECIPE_FOLDERS = [os.path.join(os.path.dirname(os.path.dirname(__file__)), "recipes")]
 
 
 def task_settings(name: str) -> dict[str, Any]:

@@ -2,11 +2,14 @@
 
 The core imports no project, and a project imports no other. The table below has a line for each:
 which names its modules register. A module is imported when one of its names is first looked up.
+Recipes are in the folder `recipes` of a project, and are found by their names.
 
 To remove a project, delete its folder, its tests (`tests/projects/<name>`) and its line.
 """
 
 from __future__ import annotations
+
+import os
 
 from official.xlnet.configs.registry import (
     ANSWER_MODULES,
@@ -24,6 +27,7 @@ from official.xlnet.configs.registry import (
     ORDER_ESTIMATES,
     ORDERS,
     PRETRAINING_PAGES,
+    RECIPE_FOLDERS,
     ROW_FILES,
     SERVICES,
     SETTINGS,
@@ -128,6 +132,7 @@ PROJECTS: dict[str, tuple[tuple[Registry, str, tuple[str, ...]], ...]] = {
 
 def _enter() -> None:
     for project, parts in PROJECTS.items():
+        RECIPE_FOLDERS.append(os.path.join(os.path.dirname(__file__), project, "recipes"))
         for registry, module, names in parts:
             registry.modules |= dict.fromkeys(names, f"projects.{project}.{module}")
 

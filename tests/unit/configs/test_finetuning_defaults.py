@@ -16,11 +16,10 @@ from official.xlnet.configs.finetuning_defaults import (
     keep_settings,
 )
 from official.xlnet.jobs.finetuning import task_configuration
+from tests.helpers.package.recipes import recipes
 
 CONFIGS = pathlib.Path(__file__).parents[3] / "configs"
-RECIPES = sorted(
-    path for path in CONFIGS.glob("*.yaml") if "xlnet finetune --task" in path.read_text()
-)
+RECIPES = [path for path in recipes().values() if "xlnet finetune --task" in path.read_text()]
 
 
 def chosen(num_examples, *overrides, recipe="base", num_replicas=1):
