@@ -65,10 +65,11 @@ def workers_of(strategy: tf.distribute.Strategy) -> Workers:
         get_workers = WORKERS.find(strategy_class.__name__)
         if get_workers is not None:
             return get_workers(strategy)
+    is_cluster = isinstance(strategy, tf.distribute.MultiWorkerMirroredStrategy)
     require_config(
-        not strategy.extended._in_multi_worker_mode(),
+        not is_cluster or not strategy.extended._in_multi_worker_mode(),
         "strategy",
-        f"a strategy of one process, or of {', '.join(WORKERS.names()) or 'a project'}",
+        "a strategy of one process, or one whose workers are registered",
         type(strategy).__name__,
     )
     return Workers()

@@ -5,7 +5,7 @@ import types
 import pytest
 import tensorflow as tf
 
-from official.xlnet.configs.registry import STRATEGIES
+from official.xlnet.configs.registry import STRATEGIES, WORKERS
 from official.xlnet.configs.training import TrainingConfig
 from official.xlnet.files.schema import OneOfRegistry
 from official.xlnet.runtime import cores, distribution
@@ -13,6 +13,7 @@ from official.xlnet.runtime.workers import Workers, workers_of
 from tests.helpers.compare import assert_refused
 
 TPU = tf.distribute.TPUStrategy.__new__(tf.distribute.TPUStrategy)
+CLUSTER = tf.distribute.MultiWorkerMirroredStrategy
 REPLICAS = {n: types.SimpleNamespace(num_replicas_in_sync=n) for n in (1, 2)}
 
 
@@ -76,13 +77,17 @@ def test_a_registered_strategy_is_created_and_its_errors_are_one_line():
     assert_refused("expected one of one_device", distribution.create_strategy, "test_strategy")
 
 
-def test_workers_of_an_unknown_strategy_are_one_process():
-    extended = types.SimpleNamespace(_in_multi_worker_mode=lambda: False)
-    strategy = types.SimpleNamespace(extended=extended)
-    assert type(workers_of(strategy)) is Workers
-    assert workers_of(strategy).any(True) and not workers_of(strategy).any(False)
-    extended._in_multi_worker_mode = lambda: True
-    assert_refused("strategy: expected a strategy of one process, or of ", workers_of, strategy)
+def test_workers_of_a_strategy_are_one_process_unless_others_are_registered(monkeypatch):
+    workers = workers_of(REPLICAS[2])
+    assert type(workers) is Workers
+    assert workers.any(True) and not workers.any(False)
+    cluster = CLUSTER.__new__(CLUSTER)
+    cluster._extended = types.SimpleNamespace(_in_multi_worker_mode=lambda: True)
+    monkeypatch.setattr(WORKERS, "modules", {})
+    monkeypatch.delitem(WORKERS, CLUSTER.__name__, raising=False)
+    assert_refused("strategy: expected a strategy of one process, or one ", workers_of, cluster)
+    monkeypatch.setitem(WORKERS, CLUSTER.__name__, lambda strategy: strategy)
+    assert workers_of(cluster) is cluster
 
 
 def test_float16_on_a_tpu_is_an_error(monkeypatch):

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import contextlib
-import types
+import dataclasses
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -26,7 +27,17 @@ _SETS_THE_RATE = (
 )
 
 
-_NO_FUNCTION = types.SimpleNamespace(size=0, function=None)
+@dataclasses.dataclass(frozen=True)
+class _TestFunction:
+    """The traced function of `evaluate`.
+
+    Attributes:
+      steps_per_execution: number of steps that one call runs.
+      function: the function.
+    """
+
+    steps_per_execution: int
+    function: Callable[..., Any]
 
 
 class CheckedFit(GuardedLayer, keras.Model):
@@ -34,10 +45,11 @@ class CheckedFit(GuardedLayer, keras.Model):
 
     # `BackupAndRestore` deletes the attribute of the instance, which the next `fit` reads.
     _training_state = None
-    # Keras 3 would trace it in a SavedModel, with inputs that have no names.
+    # Keras 3 would trace it in a SavedModel, with unnamed inputs.
     _default_save_signature = None
-    # The function of `evaluate` for steps that are no whole executions.
-    _fitting_test = _NO_FUNCTION
+    # The function of the last `evaluate` whose number of steps was not a multiple of
+    # `steps_per_execution`.
+    _other_test_function: _TestFunction | None = None
     steps_per_execution: int
 
     def __repr__(self) -> str:
@@ -47,12 +59,12 @@ class CheckedFit(GuardedLayer, keras.Model):
         """As in Keras; raises `ConfigError` for parts of the other Keras."""
         require_no_other_keras("compile", (args, kwargs))
         super().compile(*args, **kwargs)
-        self._fitting_test = _NO_FUNCTION
+        self._other_test_function = None
         if IS_KERAS_3 and self.distribute_strategy.num_replicas_in_sync > 1:
             sum_before_clipping(self.optimizer)
 
     def _resolve_auto_jit_compile(self):
-        """Without XLA, which Keras 3 would use on a GPU, also in `predict` without `compile`."""
+        """Returns False: Keras 3 would use XLA on a GPU, even in `predict` without `compile`."""
         return False
 
     def _maybe_symbolic_build(self, iterator=None, data_batch=None):
@@ -69,13 +81,13 @@ class CheckedFit(GuardedLayer, keras.Model):
             self._symbolic_build(data_batch=data_batch)
 
     def _make_function(self, step_function):
-        """As in Keras 3, where several steps of several replicas cannot be one graph.
+        """As in Keras 3, except that each step of several replicas is a graph of its own.
 
-        Results of several workers have an axis, along which Keras averages them.
+        The results of several workers get an axis, along which Keras averages them.
         """
         strategy, num_steps = self.distribute_strategy, self.steps_per_execution
-        is_several = isinstance(strategy, tf.distribute.MultiWorkerMirroredStrategy)
-        if is_several and strategy.extended._in_multi_worker_mode():
+        is_cluster = isinstance(strategy, tf.distribute.MultiWorkerMirroredStrategy)
+        if is_cluster and strategy.extended._in_multi_worker_mode():
             step = super()._make_function(lambda data: _with_axis(step_function(data)))
         else:
             step = super()._make_function(step_function)
@@ -99,7 +111,7 @@ class CheckedFit(GuardedLayer, keras.Model):
         """Compiles as a saved model was, with the optimizer's variables.
 
         Raises:
-          ConfigError: the optimizer, loss or metrics cannot be read, as those of the other Keras.
+          ConfigError: the optimizer, loss or metrics cannot be read, e.g. are of the other Keras.
         """
         try:
             settings = keras.saving.deserialize_keras_object(config)
@@ -124,7 +136,7 @@ class CheckedFit(GuardedLayer, keras.Model):
         validation_data=None,
         **kwargs,
     ):
-        """As in Keras; lists of texts and numbers are taken, too.
+        """As in Keras; lists of texts and numbers are accepted, too.
 
         Raises:
           ConfigError: a callback is of the other Keras, or sets the learning rate of an optimizer
@@ -135,18 +147,26 @@ class CheckedFit(GuardedLayer, keras.Model):
         _check_callbacks(callbacks, self.optimizer)
         _check_weights(x, y, **kwargs)
         inputs, heldout = self._inputs(x), self._inputs(validation_data)
-        steps = kwargs.get("steps_per_epoch"), kwargs.get("validation_steps")
-        pairs = zip((inputs if epochs == 1 else None, heldout), steps, strict=True)
-        size = self._fitting(*(n for data, n in pairs if not isinstance(data, tf.data.Dataset)))
-        if size < self._execution:
-            logging.info("steps_per_execution is %d here, a divisor of the steps", size)
-            self.steps_per_execution, self._fitting_test = size, _NO_FUNCTION
-            self.train_function = self.test_function = None
-        kwargs |= {"callbacks": callbacks, "validation_data": self._cut(heldout, steps[1])}
+        steps, heldout_steps = kwargs.get("steps_per_epoch"), kwargs.get("validation_steps")
+        # Elsewhere, `_first_steps` ends the data after the steps.
+        steps_to_divide = []
+        if epochs != 1 or not isinstance(inputs, tf.data.Dataset):
+            steps_to_divide.append(steps)
+        if not isinstance(heldout, tf.data.Dataset):
+            steps_to_divide.append(heldout_steps)
+        steps_per_execution = self._largest_execution(*steps_to_divide)
+        if steps_per_execution < self._whole_execution:
+            logging.info(
+                "steps_per_execution is %d here, a divisor of the steps", steps_per_execution
+            )
+            self.steps_per_execution = steps_per_execution
+            self._other_test_function = self.train_function = self.test_function = None
+        kwargs["callbacks"] = callbacks
+        kwargs["validation_data"] = self._first_steps(heldout, heldout_steps)
         if hasattr(x, "element_spec"):  # Keras 3 warns that it does not shuffle a data set.
             kwargs.setdefault("shuffle", False)
         try:
-            data = self._cut(inputs, steps[0])
+            data = self._first_steps(inputs, steps)
             return super().fit(data, _arrays(y), batch_size, epochs, *args, **kwargs)
         except KeyboardInterrupt as error:
             raise StoppedError(*error.args or ["interrupted"]) from None
@@ -154,23 +174,27 @@ class CheckedFit(GuardedLayer, keras.Model):
     def evaluate(self, x=None, y=None, *args, **kwargs):
         """As in Keras; raises `ConfigError` where there are sample weights without labels."""
         _check_weights(x, y, **kwargs)
-        data, steps = self._inputs(x), kwargs.get("steps")
-        inputs, size = self._cut(data, steps), self._fitting(steps)
-        if inputs is not data or size == self._execution:
-            return super().evaluate(inputs, _arrays(y), *args, **kwargs)
-        # Training goes on as before; what is traced here is for the next evaluation, too.
-        before, kept = (self.steps_per_execution, self.test_function), self._fitting_test
-        self.steps_per_execution = size
-        self.test_function = kept.function if kept.size == size else None
+        inputs, steps = self._inputs(x), kwargs.get("steps")
+        steps_per_execution = self._largest_execution(steps)
+        if isinstance(inputs, tf.data.Dataset) or steps_per_execution == self._whole_execution:
+            return super().evaluate(self._first_steps(inputs, steps), _arrays(y), *args, **kwargs)
+        # Training and other evaluations continue with the function for whole executions. The one
+        # that is traced here is kept for the next evaluation with as many steps per execution.
+        whole = _TestFunction(self.steps_per_execution, self.test_function)
+        other = self._other_test_function
+        self.steps_per_execution, self.test_function = steps_per_execution, None
+        if other is not None and other.steps_per_execution == steps_per_execution:
+            self.test_function = other.function
         try:
             return super().evaluate(inputs, _arrays(y), *args, **kwargs)
         finally:
-            self._fitting_test = types.SimpleNamespace(size=size, function=self.test_function)
-            self.steps_per_execution, self.test_function = before
+            self._other_test_function = _TestFunction(steps_per_execution, self.test_function)
+            self.steps_per_execution = whole.steps_per_execution
+            self.test_function = whole.function
 
     def predict(self, x, *args, **kwargs):
-        """As in Keras; lists of texts are taken, too."""
-        inputs = self._cut(self._inputs(x), kwargs.get("steps"))
+        """As in Keras; lists of texts are accepted, too."""
+        inputs = self._first_steps(self._inputs(x), kwargs.get("steps"))
         return super().predict(inputs, *args, **kwargs)
 
     def train_on_batch(self, x, y=None, *args, **kwargs):
@@ -183,23 +207,33 @@ class CheckedFit(GuardedLayer, keras.Model):
         _check_weights(x, y, **kwargs)
         return super().test_on_batch(self._inputs(x), _arrays(y), *args, **kwargs)
 
-    def _cut(self, data: Any, steps: int | None) -> Any:
-        """Data that ends after some steps, where Keras 3 would end after a whole execution."""
-        is_cut = isinstance(data, tf.data.Dataset) and self._fitting(steps) < self._execution
-        return data.take(steps) if is_cut else data
+    def _first_steps(self, data: Any, steps: int | None) -> Any:
+        """Returns data that ends after some steps, if Keras 3 would run more of them.
 
-    def _fitting(self, *steps: int | None) -> int:
-        """The most steps of an execution that divide some steps."""
-        sizes = range(self._execution, 0, -1)
-        return next(n for n in sizes if not any(x and x % n for x in steps))
+        Keras 3 runs whole executions of `steps_per_execution` steps until the data ends.
+        """
+        if not isinstance(data, tf.data.Dataset):
+            return data
+        if self._largest_execution(steps) == self._whole_execution:
+            return data
+        return data.take(steps)
+
+    def _largest_execution(self, *steps: int | None) -> int:
+        """Returns the largest number of steps per execution that divides all numbers of steps.
+
+        Args:
+          *steps: numbers of steps; None if all data is read.
+        """
+        sizes = range(self._whole_execution, 0, -1)
+        return next(n for n in sizes if all(not num or num % n == 0 for num in steps))
 
     @property
-    def _execution(self) -> int:
-        """Steps of an execution, of which Keras 3 makes whole ones; tf_keras ends within one."""
+    def _whole_execution(self) -> int:
+        """Number of steps that cannot be interrupted: tf_keras can end within an execution."""
         return self.steps_per_execution if IS_KERAS_3 else 1
 
     def _inputs(self, x: Any) -> Any:
-        """Inputs with arrays for lists; raises an error where token ids are out of range."""
+        """Returns inputs with arrays for lists; raises an error if token ids are out of range."""
         if isinstance(x, tf.data.Dataset):
             return x.map(self._checked)
         x = _arrays(x)
@@ -214,24 +248,29 @@ class CheckedFit(GuardedLayer, keras.Model):
 
 
 def _arrays(x: Any) -> Any:
-    """Arrays for lists of texts or numbers and columns of pandas, tensors for arrays of texts.
+    """Converts lists of texts or numbers and columns of pandas to arrays, and texts to tensors.
 
-    Keras does not take lists beside arrays, and Keras 3 no texts of NumPy.
+    Keras does not accept lists together with arrays, and Keras 3 does not accept arrays of texts.
     """
     if isinstance(x, dict):
         return {name: _arrays(value) for name, value in x.items()}
     if isinstance(x, tuple):
         return tuple(map(_arrays, x))
-    is_column = isinstance(x, list) and x and isinstance(x[0], str | int | float)
-    x = np.asarray(x) if is_column or hasattr(x, "to_numpy") else x
-    return tf.constant(x) if isinstance(x, np.ndarray) and x.dtype.kind in "USO" else x
+    is_list = isinstance(x, list) and x and isinstance(x[0], str | int | float)
+    if is_list or hasattr(x, "to_numpy"):
+        x = np.asarray(x)
+    if isinstance(x, np.ndarray) and x.dtype.kind in "USO":
+        return tf.constant(x)
+    return x
 
 
 def _with_axis(results: Any) -> Any:
+    """Adds an axis in front of each result."""
     return tf.nest.map_structure(lambda x: x[None], results)
 
 
 def _check_callbacks(callbacks: Any, optimizer: Any) -> None:
+    """Raises `ConfigError` for callbacks that set the rate of an optimizer with a schedule."""
     optimizer = getattr(optimizer, "inner_optimizer", optimizer)
     schedule = optimizer and optimizer.get_config().get("learning_rate")
     if not isinstance(schedule, dict):  # A number.
