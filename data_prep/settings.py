@@ -12,6 +12,7 @@ from official.xlnet.files.schema import OneOf, Range, check_fields
 
 if TYPE_CHECKING:  # Importing it loads TensorFlow, which workers do not need.
     from official.xlnet.configs.data import DataConfig
+MAX_VOCAB_SIZE = 1 << 21  # Largest that records can hold.
 OnBadUtf8 = Annotated[str, OneOf(("error", "replace"))]
 
 

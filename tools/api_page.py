@@ -19,10 +19,8 @@ from typing import Any
 
 from data_prep.corpus.formats import TFDS_PREFIX
 from official import xlnet
-from official.xlnet.cli import _GROUPS
-from official.xlnet.commands import COMMON, VERBS
-from official.xlnet.commands.declarations import Parameter
-from official.xlnet.configs.registry import TEXT_FORMATS
+from official.xlnet.commands.declarations import COMMON, Parameter, declaration
+from official.xlnet.configs.registry import TEXT_FORMATS, VERBS
 from official.xlnet.files.schema import Range
 
 ROOT = pathlib.Path(__file__).parents[1]
@@ -188,14 +186,12 @@ def commands_page(is_whole: bool = False) -> str:
     Args:
       is_whole: whether to add all that the help says.
     """
-    words = sum(_GROUPS.values(), ())
     parts = [_COMMANDS_INTRODUCTION]
-    for verb in sorted(VERBS, key=lambda verb: words.index(verb.split()[0])):
-        declared = VERBS[verb]
+    for verb in VERBS.names():
+        declared = declaration(verb)
         text = declared.sections[""] if is_whole else declared.sections[""].partition("\n\n")[0]
         parts.append(f"## xlnet {verb}\n\n{text}\n")
-        flags = [x for x in declared.parameters.values() if x.name != declared.positional]
-        parts += [_line(flag, is_whole) for flag in flags]
+        parts += [_line(flag, is_whole) for flag in declared.flags]
         parts[-1] += "\n"
     parts.append("## All verbs\n")
     return "\n".join([*parts, *(_line(flag, is_whole) for flag in COMMON)]) + "\n"
@@ -231,7 +227,7 @@ def entries() -> dict[str, list[tuple[str, Definition]]]:
     """Returns {section: [(module, definition)]}."""
     found: dict[str, list[tuple[str, Definition]]] = {"official.xlnet": []}
     for name in sorted(set(xlnet.__all__) - {"__version__"}, key=str.lower):
-        found["official.xlnet"].append(find(xlnet._MODULE_OF[name], name))
+        found["official.xlnet"].append(find(str(xlnet._module_of(name)), name))
     for title, names in SECTIONS.items():
         places = [name.rsplit(".", 1) for name in names]
         found[title] = [find(*place) for place in places if place[1] not in xlnet.__all__]

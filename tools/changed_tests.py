@@ -20,7 +20,6 @@ import subprocess
 from collections.abc import Collection
 
 from official import xlnet
-from official.xlnet.commands import VERBS
 from official.xlnet.configs import registry
 
 ROOT = pathlib.Path(__file__).parents[1]
@@ -70,7 +69,7 @@ def dependencies(files: Collection[str]) -> dict[str, set[str]]:
     found: dict[str, set[str]] = {}
     for name in filter(lambda name: (ROOT / name).is_file(), files):
         modules, names, strings = _mentions(name)
-        names &= xlnet._MODULE_OF.keys() | {"world"}
+        names &= {*xlnet.__all__, "world"}
         modules |= {module for key, module in looked_up if key in modules | names | strings}
         packages = (itertools.accumulate(x.split("."), "{}.{}".format) for x in modules | strings)
         found[name] = {of_module[x] for x in of_module.keys() & itertools.chain(*packages)}
@@ -105,7 +104,9 @@ def _looked_up() -> list[tuple[str, str]]:
     for table, entries in vars(registry).items():
         for name, module in getattr(entries, "modules", {}).items():
             pairs += [(name, f"official.xlnet.{module}"), (table, f"official.xlnet.{module}")]
-    return [*pairs, *((verb.split()[0], declared.module) for verb, declared in VERBS.items())]
+    verbs = registry.VERBS.modules
+    pairs += [(verb.split()[0], f"official.xlnet.{module}") for verb, module in verbs.items()]
+    return pairs
 
 
 if __name__ == "__main__":

@@ -28,8 +28,8 @@ import sentencepiece
 
 from benchmarks.data.repeated_text import write_repeated
 from benchmarks.harness.command_line import flag, parse, required
-from data_prep.pipelines.prepare import prepare
-from official.xlnet.jobs.vocabulary import train_vocabulary
+from official.xlnet.api.prepare import prepare
+from official.xlnet.api.vocab import train_vocabulary
 from official.xlnet.tokenization.special_tokens import VOCAB_FILE
 
 _BARE_SECONDS = 4.0  # Duration of a measurement of SentencePiece alone.

@@ -25,7 +25,7 @@ def write_model(model_dir: str, create: Callable[[Any], Any], config: Any) -> No
       create: returns the model of a configuration.
       config: the configuration.
     """
-    from official.xlnet.jobs.vocabulary import train_vocabulary
+    from official.xlnet.api.vocab import train_vocabulary
 
     with tempfile.TemporaryDirectory() as folder:
         text = pathlib.Path(folder, "text.txt")

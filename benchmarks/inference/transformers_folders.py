@@ -286,8 +286,8 @@ def continue_run(kind: str, source: str, output: pathlib.Path) -> str:
 
 
 def _continue_pretraining(source: str, output: pathlib.Path) -> str:
-    from data_prep.pipelines.prepare import prepare
     from official import xlnet
+    from official.xlnet.api.prepare import prepare
 
     windows = {"seq_len": 31, "reuse_len": 11, "num_predict": 5, "num_lanes": 2}
     settings = [f"data.{key}={value}" for key, value in windows.items()]

@@ -58,8 +58,8 @@ def make_data(
       configs: configuration of each data set by its name in `output`.
       size: vocabulary size.
     """
-    from data_prep.pipelines.prepare import prepare
-    from official.xlnet.jobs.vocabulary import train_vocabulary
+    from official.xlnet.api.prepare import prepare
+    from official.xlnet.api.vocab import train_vocabulary
 
     vocab = os.path.join(output, "vocab")
     if not os.path.exists(os.path.join(vocab, VOCAB_FILE)):

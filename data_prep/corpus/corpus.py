@@ -12,9 +12,7 @@ import hashlib
 import json
 import os
 import re
-import typing
 from collections.abc import Sequence
-from typing import Any
 
 import fsspec
 
@@ -23,7 +21,7 @@ from data_prep.settings import ReadOptions
 from official.xlnet.configs.registry import TEXT_FORMATS
 from official.xlnet.errors import DataError, require_data, require_extra
 from official.xlnet.files import file_system
-from official.xlnet.files.arguments import weighted
+from official.xlnet.files.arguments import DataFrame, weighted
 from official.xlnet.files.checksums import sha256_of
 from official.xlnet.files.compression import compression, ending, open_stream
 from official.xlnet.files.text import BYTE_ORDER_MARK, check_is_text
@@ -32,15 +30,6 @@ _MIN_SHARD_BYTES, _MAX_SHARD_BYTES, _TARGET_NUM_SHARDS = 4 << 20, 64 << 20, 256
 _TABLES = (".csv", ".tsv")
 _JSON_OBJECT = re.compile(rb'\{\s*"(?:[^"\\]|\\.)*"\s*:')
 _EPOCH = datetime.datetime(1970, 1, 1, tzinfo=datetime.UTC)
-
-
-@typing.runtime_checkable
-class DataFrame(typing.Protocol):
-    """A data frame of pandas, or a data set of HF `datasets`."""
-
-    def to_parquet(self, path: Any) -> Any:
-        """Writes a Parquet file."""
-
 
 Paths = str | os.PathLike | Sequence[str | os.PathLike] | DataFrame
 

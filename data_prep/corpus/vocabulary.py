@@ -51,7 +51,6 @@ from official.xlnet.tokenization.text_cleaning import clean
 from official.xlnet.tokenization.vocabulary_file import require_no_owner
 
 _USER_DEFINED_SYMBOLS = (".", "(", ")", '"', "-", "–", "£", "€")
-MAX_VOCAB_SIZE = 1 << 21  # Largest that records can hold.
 _CHARACTER_COVERAGE = 0.99995
 _MAX_LINE_CHARS = 2000  # Longer lines are split; SentencePiece skips long sentences.
 _MAX_UTF8_BYTES = 8  # Upper bound of the bytes per character, for SentencePiece's limit.

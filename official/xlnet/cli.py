@@ -12,32 +12,37 @@ pipe that nobody reads.
 from __future__ import annotations
 
 import contextlib
+import dataclasses
 import errno
-import functools
 import importlib
 import logging
 import os
 import re
 import sys
 import traceback
-import types
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 from absl import flags
 from absl import logging as absl_logging
 
 from official.xlnet import _HAS_GPU, __version__
-from official.xlnet.commands import COMMON, VERBS
-from official.xlnet.commands.declarations import Verb
-from official.xlnet.commands.early_checks import check_arguments
-from official.xlnet.commands.other_names import advice, as_settings
+from official.xlnet.api.verbs import GROUPS
+from official.xlnet.commands.declarations import COMMON, declaration
+from official.xlnet.commands.other_names import (
+    advice,
+    as_called_today,
+    as_settings,
+    require_one_value,
+    uses_of,
+)
+from official.xlnet.configs.registry import VERBS
 from official.xlnet.errors import ConfigError, XLNetError, did_you_mean
 from official.xlnet.files.arguments import STANDARD
+from official.xlnet.files.flags_in_messages import called_with_flags
 from official.xlnet.files.json_files import json_line, mended
-from official.xlnet.files.public import called_with_flags
+from official.xlnet.files.schema import OneOf
 from official.xlnet.files.text import printable, printable_line
-from official.xlnet.runtime.progress import waiting
 
 EXIT_BUG = 1
 EXIT_WRONG_INPUT = 2
@@ -55,13 +60,6 @@ usage: xlnet VERB [--flag=value ...]
 
 `xlnet VERB --help` shows the flags of a verb.
 """
-# {title in the help: first words of verbs}.
-_GROUPS = {
-    "Prepare data": ("vocab", "prepare"),
-    "Train and evaluate": ("pretrain", "finetune", "evaluate"),
-    "Use a model": ("predict", "embed", "score", "generate", "export", "convert"),
-    "Look inside": ("inspect",),
-}
 _REMOVED = {
     "inspect runs": "tensorboard --logdir=DIR shows the curves of runs",
     "inspect steps": "use official.xlnet.projects.pictures.attention_maps.token_steps in Python",
@@ -88,20 +86,58 @@ def main(argv: list[str] | None = None) -> int:
       1.0.0
       0
     """
-    outcome = types.SimpleNamespace(status=0)
+    outcome = _Outcome()
     with _program(outcome) if argv is None else contextlib.nullcontext():
-        verb, rest, outcome.status = _verb(sys.argv[1:] if argv is None else argv)
-        with _errors(verb, outcome), called_with_flags():
-            if call := verb and _call(verb, rest):
-                result = call()
-                # Standard output holds the answers alone.
-                is_taken = getattr(call, "keywords", {}).get("output") == STANDARD
-                (_say if is_taken else print)(json_line(result))
+        set_environment_defaults()
+        arguments = list(sys.argv[1:] if argv is None else argv)
+        outcome.verb, rest = _verb(arguments, outcome)
+        if outcome.verb:
+            with _errors(outcome), called_with_flags():
+                values = _arguments(rest, outcome)
+                if values is not None:
+                    verb = VERBS[outcome.verb]
+                    result = verb.function(**values)
+                    if verb.report:
+                        result = verb.report(result, values)
+                    # Standard output holds the answers alone.
+                    show = _say if values.get("output") == STANDARD else print
+                    show(json_line(result))
     return outcome.status
 
 
+@dataclasses.dataclass
+class _Outcome:
+    """What came of a command.
+
+    Attributes:
+      verb: the verb, once it is known; for messages.
+      status: the exit status.
+    """
+
+    verb: str = ""
+    status: int = 0
+
+    @property
+    def program(self) -> str:
+        """The beginning of its messages."""
+        return f"xlnet {self.verb}".rstrip()
+
+
+def _arguments(arguments: list[str], outcome: _Outcome) -> dict[str, Any] | None:
+    """The arguments of the verb's function; None after printing its help."""
+    for argument in arguments:  # Rejects characters that no file system accepts.
+        if "\0" in argument or mended(argument) != argument:
+            raise flags.Error(f"expected arguments in UTF-8, got {argument!r}")
+    verb, arguments = as_called_today(outcome.verb, arguments)
+    outcome.verb = verb
+    if any(argument in _HELP for argument in arguments):
+        print(f"usage: xlnet {verb} [--flag=value ...]\n\n{declaration(verb).help(COMMON)}")
+        return None
+    return _values(verb, arguments)
+
+
 @contextlib.contextmanager
-def _program(outcome: types.SimpleNamespace) -> Iterator[None]:
+def _program(outcome: _Outcome) -> Iterator[None]:
     """Handles interrupts and standard streams that are full, closed or broken, in a program."""
     os.environ["MPLBACKEND"] = "agg"  # A notebook's does not load here; we only write files.
     while (unused := os.open(os.devnull, os.O_RDWR)) <= _STDERR:
@@ -124,45 +160,61 @@ def _program(outcome: types.SimpleNamespace) -> Iterator[None]:
 
 
 @contextlib.contextmanager
-def _errors(verb: str, outcome: types.SimpleNamespace) -> Iterator[None]:
+def _errors(outcome: _Outcome) -> Iterator[None]:
     """Prints errors of a verb: a sentence for wrong input, a traceback for a bug."""
     try:
         yield
     except KeyboardInterrupt as error:
         outcome.status = EXIT_INTERRUPTED
-        _fail(f"xlnet {verb}: {str(error) or 'interrupted'}")
+        _fail(f"{outcome.program}: {str(error) or 'interrupted'}")
     except Exception as error:
         if isinstance(error, BrokenPipeError):
             print(end="", flush=True)  # Raises it again if standard output is broken.
-        message = _user_message(error, verb)
+        message = _user_message(error, outcome.verb)
         if message is None:
             _say(printable(traceback.format_exc()))
             outcome.status = EXIT_BUG
         else:
             outcome.status = getattr(error, "exit_status", EXIT_WRONG_INPUT)
-            _fail(f"xlnet {verb}: {message}")
+            _fail(f"{outcome.program}: {message}")
 
 
-def _verb(arguments: list[str]) -> tuple[str, list[str], int]:
-    """The verb, its arguments and 0; or an empty verb and the status of what was printed."""
-    set_environment_defaults()
+def _verb(arguments: list[str], outcome: _Outcome) -> tuple[str, list[str]]:
+    """The verb and its arguments; an empty verb after printing help or a message."""
     verb, *rest = arguments or _HELP
     if verb == "--version":
         print(__version__)
-        return "", [], 0
-    group = {known: verbs for known, verbs in VERBS.items() if known.startswith(f"{verb} ")}
-    if verb in (*_HELP, "help") or (group and rest and rest[0] in _HELP):
-        print(_USAGE.format(verbs=_listing(group or VERBS)), end="")
-        return "", [], 0
-    if group:  # A verb of two words.
+        return "", []
+    known = VERBS.names()
+    if verb in (*_HELP, "help") or not any(name.split()[0] == verb for name in known):
+        with _errors(outcome):
+            _import_extensions(arguments)  # One of them may bring the verb.
+        if outcome.status:
+            return "", []
+        known = VERBS.names()
+    of_group = [name for name in known if name.startswith(f"{verb} ")]
+    if verb in (*_HELP, "help") or (of_group and rest and rest[0] in _HELP):
+        print(_USAGE.format(verbs=_listing(of_group or known)), end="")
+        return "", []
+    if of_group:  # A verb of two words.
         verb, rest = " ".join(arguments[:2]), rest[1:]
     if verb in _REMOVED:
-        return "", [], _fail(f"xlnet: {verb} was removed: {_REMOVED[verb]}")
-    if verb not in VERBS:
-        known = group or VERBS
-        hint = did_you_mean(verb, known, _LEAST_SIMILAR) or f"; expected one of {', '.join(known)}"
-        return "", [], _fail(f"xlnet: unknown verb {verb!r}{hint}")
-    return verb, rest, 0
+        outcome.status = _fail(f"xlnet: {verb} was removed: {_REMOVED[verb]}")
+        return "", []
+    if verb not in known:
+        expected = sorted(of_group or known)
+        hint = did_you_mean(verb, expected, _LEAST_SIMILAR)
+        hint = hint or f"; expected one of {', '.join(expected)}"
+        outcome.status = _fail(f"xlnet: unknown verb {verb!r}{hint}")
+        return "", []
+    return verb, rest
+
+
+def _import_extensions(arguments: list[str]) -> None:
+    """Imports the extensions that arguments name, before their verb is known."""
+    for use in uses_of("import", arguments, is_switch=False):
+        for name in use.value.split(","):
+            import_extension(name)
 
 
 def set_environment_defaults() -> None:
@@ -180,35 +232,22 @@ def set_environment_defaults() -> None:
     absl_logging.set_stderrthreshold("warning")
 
 
-def _call(verb: str, arguments: list[str]) -> functools.partial | None:
-    """The call of a verb's function with its arguments; None after printing its help."""
-    for argument in arguments:  # Rejects characters that no file system accepts.
-        if "\0" in argument or mended(argument) != argument:
-            raise flags.Error(f"expected arguments in UTF-8, got {argument!r}")
-    declared = VERBS[verb]
+def _values(verb: str, arguments: list[str]) -> dict[str, Any]:
+    """The arguments of a verb's function; imports the extensions that the flags name."""
+    declared = declaration(verb)
+    arguments = as_settings(arguments, declared.parameters)
+    require_one_value(arguments, [*COMMON, *declared.flags])
     table = declared.flag_table(COMMON)
-    if any(argument in _HELP for argument in arguments):
-        print(f"usage: xlnet {verb} [--flag=value ...]\n\n{declared.help(COMMON)}")
-        return None
-    renamed = {f"--{old}": f"--{new}" for old, new in declared.former_names.items()}
-    for place, argument in enumerate(arguments):
-        name, equals, value = argument.partition("=")
-        if name in renamed:
-            absl_logging.warning("%s is now called %s", name, renamed[name])
-            arguments[place] = renamed[name] + equals + value
-    rest = _parsed(table, verb, as_settings(arguments, declared.parameters))
+    rest = _parsed(table, verb, arguments)
     for parameter in COMMON:
-        parameter.checked(table[parameter.name].value)
+        for rule in parameter.rules:
+            if isinstance(rule, OneOf):
+                rule.check(table[parameter.name].value, parameter.name)
     _set_verbosity(table.verbosity)
-    if rest and not declared.positional:
-        raise flags.Error(f"unexpected argument {rest[0]!r}; flags are written --name=value")
     values = declared.values(table, rest)
     for name in table["import"].value:
         import_extension(name)
-    check_arguments(verb, declared.parameters, values)
-    with waiting("loading TensorFlow"):
-        function = declared.load()
-    return functools.partial(function, **values)
+    return values
 
 
 def _parsed(table: flags.FlagValues, verb: str, arguments: list[str]) -> list[str]:
@@ -218,18 +257,19 @@ def _parsed(table: flags.FlagValues, verb: str, arguments: list[str]) -> list[st
       ConfigError: the value of a flag is of another type.
       flags.Error: a flag is unknown, or one that is required is missing.
     """
-    parameters = VERBS[verb].parameters
+    parameters = declaration(verb).parameters
     try:
         return table([f"xlnet {verb}", *arguments])[1:]
     except flags.UnrecognizedFlagError as error:
         name, value = error.flagname, error.flagvalue.partition("=")[2]
         raise flags.Error(f"unknown flag --{name}{advice(name, value, parameters)}") from None
     except flags.IllegalFlagValueError as error:
-        found = re.match(r"flag --(\w+)=(.*?): (?:invalid|could|Non)", str(error), re.DOTALL)
-        if found is None or found[1] not in parameters:
+        match = re.match(r"flag --(\w+)=(.*?): (?!Flag )", str(error), re.DOTALL)
+        if match is None or match[1] not in parameters:
             raise
-        expected = {bool: "true or false", int: "an integer"}.get(parameters[found[1]].kind)
-        message = f"{found[1]}: expected {expected or 'a number'}, got {found[2]!r}"
+        expected = {bool: "true or false", int: "an integer", float: "a number"}
+        value_type = parameters[match[1]].value_type
+        message = f"{match[1]}: expected {expected[value_type]}, got {match[2]!r}"
         raise ConfigError(message) from None
 
 
@@ -273,16 +313,19 @@ def import_extension(name: str) -> None:
         ) from None
 
 
-def _listing(verbs: Mapping[str, Verb]) -> str:
+def _listing(verbs: Sequence[str]) -> str:
     """The verbs by group, each with the first line of its docstring and its example."""
-    others = sorted({verb.split()[0] for verb in verbs} - {*sum(_GROUPS.values(), ())})
+    by_group: dict[str, list[str]] = {group: [] for group in GROUPS}
+    for verb in verbs:
+        by_group.setdefault(declaration(verb).verb.group, []).append(verb)
     lines = []
-    for title, words in {**_GROUPS, "Others": others}.items():
-        members = [verb for word in words for verb in verbs if verb.split()[0] == word]
-        lines += ["", f"{title}:"] if members else []
+    for group, members in by_group.items():
+        if members:
+            lines += ["", f"{group}:"]
         for verb in members:
-            lines.append(f"  {verb:<17} {verbs[verb].sections[''].splitlines()[0]}")
-            lines += [f"      {line}" for line in verbs[verb].example.splitlines()]
+            declared = declaration(verb)
+            lines.append(f"  {verb:<17} {declared.summary}")
+            lines += [f"      {line}" for line in declared.example.splitlines()]
     return "\n".join(lines)
 
 
@@ -293,10 +336,14 @@ def _user_message(error: Exception, verb: str) -> str | None:
     message = _message(error)
     if message is None or getattr(error, "names_local_paths", False):
         return message
+    known = {parameter.name for parameter in COMMON}
+    if verb:
+        known |= declaration(verb).parameters.keys()
     name = re.match(r"\w+(?![.\w])", message)
-    known = {*VERBS[verb].parameters, *(parameter.name for parameter in COMMON)}
     is_flag = isinstance(error, XLNetError) and name and name[0] in known
-    return with_urls(f"--{message}" if is_flag else message)
+    if is_flag:
+        message = f"--{message}"
+    return with_urls(message)
 
 
 def _message(error: Exception) -> str | None:

@@ -17,9 +17,10 @@ from unittest import mock
 import numpy as np
 import tensorflow as tf
 
-from data_prep.pipelines.prepare import prepare
 from data_prep.tasks.task_data import read_task
 from official.xlnet.api import prediction
+from official.xlnet.api.prepare import prepare
+from official.xlnet.api.pretrain import pretrain
 from official.xlnet.checkpoints.convert.variable_map import shapes_of, variables_of
 from official.xlnet.configs.experiment import XLNetConfig
 from official.xlnet.configs.registry import TASKS
@@ -37,7 +38,6 @@ from official.xlnet.tokenization.tokenizer import Tokenizer
 from official.xlnet.training.finetuning import Start, run_finetuning
 from official.xlnet.training.finetuning_loop import metric_of
 from official.xlnet.training.optimization import create_optimizer
-from official.xlnet.training.pretraining import pretrain
 from tests.helpers.corpora import as_text, random_documents, recipe, vocabulary_dir
 from tests.helpers.task_corpora import sentence, task_file, write_table
 from tests.helpers.tiny import random_windows, randomize

@@ -13,7 +13,8 @@ import re
 import pytest
 
 from official import xlnet
-from official.xlnet.commands import VERBS
+from official.xlnet.commands.declarations import declaration
+from official.xlnet.configs.registry import VERBS
 from tests.helpers.documents import ROOT
 from tools import api_page
 
@@ -37,9 +38,9 @@ WITHOUT = ("inspect records",)  # No public function.
 PUBLIC = {"inspect attention": "attention_maps", "vocab": "train_vocabulary"}
 
 
-@pytest.mark.parametrize("verb", [verb for verb in VERBS if verb not in WITHOUT])
+@pytest.mark.parametrize("verb", [verb for verb in VERBS.names() if verb not in WITHOUT])
 def test_a_flag_is_an_option_of_the_public_function(verb):
-    flags, name = VERBS[verb].parameters, PUBLIC.get(verb, verb)
+    flags, name = declaration(verb).parameters, PUBLIC.get(verb, verb)
     options = inspect.signature(getattr(xlnet, name)).parameters
     assert flags.keys() - options.keys() == OF_FILES.get(verb, set())
     for option in flags.keys() & options.keys():
@@ -53,10 +54,11 @@ def test_a_flag_is_an_option_of_the_public_function(verb):
 def test_the_reference_has_every_flag():
     page = api_page.commands_page()
     assert api_page.COMMANDS.read_text(encoding="utf-8") == page, "run python -m tools.api_page"
-    for verb, declared in VERBS.items():
+    for verb in VERBS.names():
+        declared = declaration(verb)
         section = page.partition(f"## xlnet {verb}\n")[2].partition("\n## ")[0]
         listed = re.findall(r"^- `--(?:\[no\])?(\w+).*`: \S", section, re.MULTILINE)
-        assert listed == [name for name in declared.parameters if name != declared.positional]
+        assert listed == [flag.name for flag in declared.flags]
 
 
 @functools.cache
@@ -65,9 +67,12 @@ def words_of_tests():
     paths, found = {*(ROOT / "tests").rglob("*.py")} - {pathlib.Path(__file__)}, []
     for path in paths:
         text = path.read_text()
-        verbs = " ".join(VERBS) if "helpers" in path.parts else text
+        all_verbs = " ".join(VERBS.names())
+        verbs = all_verbs if "helpers" in path.parts else text
         flags = re.findall(r"--(\w+)", text)
-        found.append({*flags, *re.findall(r"\w+", verbs)} & {*flags, *" ".join(VERBS).split()})
+        found.append(
+            {*flags, *re.findall(r"\w+", verbs)} & {*flags, *" ".join(VERBS.names()).split()}
+        )
         for scope in ast.parse(text).body:
             texts = []
             for node in ast.walk(scope):
@@ -77,9 +82,9 @@ def words_of_tests():
     return found
 
 
-@pytest.mark.parametrize("verb", VERBS)
+@pytest.mark.parametrize("verb", VERBS.names())
 def test_a_flag_is_in_a_test(verb):
     """In a function with the verb, or as `--flag` in its file or a helper."""
     scopes = [words for words in words_of_tests() if words.issuperset(verb.split())]
-    for name in VERBS[verb].parameters:
+    for name in declaration(verb).parameters:
         assert any({name, f"no{name}"} & words for words in scopes), f"--{name} is in no test"

@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
+from official.xlnet.api.pretrain import pretrain
 from official.xlnet.checkpoints.checkpoint_files import newest_checkpoint
 from official.xlnet.checkpoints.model_directory import load_encoder
 from official.xlnet.checkpoints.pretrained_directory import load_pretrainer
@@ -19,7 +20,6 @@ from official.xlnet.configs.experiment import XLNetConfig
 from official.xlnet.data import pretraining_dataset as reading
 from official.xlnet.errors import ConfigError
 from official.xlnet.training.evaluation import evaluate
-from official.xlnet.training.pretraining import pretrain
 from tests.helpers.corpora import read_lane
 from tests.helpers.runs import losses_of
 from tests.helpers.wrong_input import full_disk, refused, run

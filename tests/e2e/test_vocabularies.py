@@ -9,7 +9,7 @@ import pytest
 import tensorflow as tf
 
 from official import xlnet
-from official.xlnet.checkpoints.convert import convert
+from official.xlnet.api.convert import convert
 from official.xlnet.checkpoints.model_directory import PARTS
 from official.xlnet.checkpoints.source import open_source
 from official.xlnet.checkpoints.xlnet_format import write_variables

@@ -12,10 +12,11 @@ import sys
 
 import pytest
 
-from official.xlnet.commands import VERBS as DECLARED
+from official.xlnet.api.vocab import train_vocabulary
+from official.xlnet.commands.declarations import declaration
+from official.xlnet.configs.registry import VERBS as DECLARED
 from official.xlnet.files.locks import LOCK_FILE, only_writer
 from official.xlnet.files.schema import Range
-from official.xlnet.jobs.vocabulary import train_vocabulary
 from official.xlnet.runtime.history import read_history
 from tests.helpers.checkpoints import hf_of_tf1, random_values, tf1_shapes, write_hf
 from tests.helpers.corpora import as_text, random_documents
@@ -96,9 +97,10 @@ def test_wrong_flags(verb, flag, sentence, line, tmp_path, capfd):
 
 
 def test_every_number_on_the_command_line_has_bounds():
-    for verb, declared in DECLARED.items():
+    for verb in DECLARED.names():
+        declared = declaration(verb)
         for name, parameter in declared.parameters.items():
-            is_number = parameter.kind in (int, float) and parameter.container is None
+            is_number = parameter.value_type in (int, float) and parameter.container is None
             has_bounds = any(isinstance(rule, Range) for rule in parameter.rules)
             assert has_bounds or not is_number or (verb, name) == ("vocab", "size"), (verb, name)
 
@@ -270,7 +272,6 @@ def test_every_verb_works_under_any_path(line, world, tmp_path, capfd):
 _IN_ENCODINGS = """
 import sys
 from official.xlnet import cli
-from official.xlnet.commands import VERBS as DECLARED
 from official.xlnet.files.schema import Range
 _, model, *encodings = sys.argv
 for encoding in encodings:

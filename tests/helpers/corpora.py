@@ -18,13 +18,13 @@ import zstandard
 from data_prep.corpus.corpus import find_shards
 from data_prep.corpus.formats import Counts
 from data_prep.corpus.readers import read_documents
-from data_prep.pipelines import prepare as pipelines
 from data_prep.records.token_files import sentence_end_bit, token_dtype, write_token_files
 from data_prep.settings import ReadOptions, Settings
+from official.xlnet.api import prepare as door
+from official.xlnet.api.vocab import train_vocabulary
 from official.xlnet.configs.experiment import XLNetConfig
 from official.xlnet.data.schema import SCALAR_FEATURES, Manifest
 from official.xlnet.errors import DataError
-from official.xlnet.jobs.vocabulary import train_vocabulary
 from official.xlnet.tokenization.special_tokens import EOD_ID
 from official.xlnet.tokenization.tokenizer import Tokenizer
 
@@ -106,7 +106,7 @@ def prepare(inputs, output, vocab=None, num_workers=1, **changes):
     config = data_config(**{name: x for name, x in changes.items() if name in settings})
     options = {name: x for name, x in changes.items() if name not in settings}
     arguments = inputs, vocab or vocabulary_dir(), config, output
-    return pipelines.prepare(*arguments, num_workers=num_workers, **options)
+    return door.prepare(*arguments, num_workers=num_workers, **options)
 
 
 def read_all(*paths, **options) -> tuple[list[list[str]], Counts]:

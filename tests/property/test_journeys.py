@@ -19,7 +19,7 @@ import tensorflow as tf
 import yaml
 
 from official import xlnet
-from official.xlnet.checkpoints.convert import convert
+from official.xlnet.api.convert import convert
 from official.xlnet.configs.experiment import XLNetConfig
 from official.xlnet.data.pretraining_dataset import pretraining_dataset
 from official.xlnet.errors import ConfigError, DataError

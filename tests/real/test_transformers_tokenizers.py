@@ -12,8 +12,8 @@ import sysconfig
 import pytest
 import tensorflow as tf
 
+from official.xlnet.api.vocab import train_vocabulary
 from official.xlnet.checkpoints.convert.hf_tokenizer import write_vocabulary_files
-from official.xlnet.jobs.vocabulary import train_vocabulary
 from official.xlnet.tokenization.graph.tokenizer import GraphTokenizer
 from official.xlnet.tokenization.hf_vocabulary import text_settings
 from official.xlnet.tokenization.tokenizer import Tokenizer

@@ -104,10 +104,10 @@ def prepare_data(text: str, recipe: str, output: str) -> None:
       output: directory for `vocab`, `data` and `windows.npy` int32 [n, T], the windows of
         forward text.
     """
-    from data_prep.pipelines.prepare import prepare
+    from official.xlnet.api.prepare import prepare
+    from official.xlnet.api.vocab import train_vocabulary
     from official.xlnet.configs.experiment import XLNetConfig
     from official.xlnet.data.pretraining_dataset import pretraining_dataset
-    from official.xlnet.jobs.vocabulary import train_vocabulary
 
     windows = os.path.join(output, WINDOWS)
     if os.path.exists(windows):
@@ -207,7 +207,7 @@ def _checkpoints(run: Run, output: str) -> dict[int, str]:
 
 def _metrics(run: Run, path: str, step: int, directory: str) -> dict[str, float]:
     """What `xlnet evaluate` says about a checkpoint, as a model directory of its own."""
-    from official.xlnet.checkpoints.convert import convert
+    from official.xlnet.api.convert import convert
     from official.xlnet.configs.experiment import XLNetConfig
     from official.xlnet.training.evaluation import evaluate
 

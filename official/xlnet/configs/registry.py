@@ -6,8 +6,26 @@ import os
 from typing import Any
 
 from official.xlnet.errors import DataError, did_you_mean
+from official.xlnet.files.former_options import FORMER_OPTIONS  # noqa: F401  One of them.
 from official.xlnet.files.registry import Registry
 
+# Verbs of the command line, see `official.xlnet.api.verbs`, in the order of `xlnet --help`.
+VERBS = Registry[Any](
+    "verb",
+    vocab="api.vocab",
+    prepare="api.prepare",
+    pretrain="api.pretrain",
+    finetune="api.finetune",
+    evaluate="api.evaluate",
+    predict="api.predict",
+    embed="api.embed",
+    score="commands.score_door",
+    generate="commands.generate_door",
+    export="api.export",
+    convert="api.convert",
+)
+# Functions and classes of `official.xlnet` that projects bring.
+PUBLIC_NAMES = Registry[Any]("public name")
 NETWORKS = Registry[Any]("model.network", xlnet="modeling.networks.xlnet_encoder")
 DEPTHS = Registry[Any]("model.depth", stacked="modeling.depth.stacked")
 ATTENTION_INITS = Registry[Any](

@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import os
 import re
+import typing
 from collections.abc import Mapping, Sequence
 from typing import Annotated, Any
 
@@ -49,6 +50,28 @@ class PathRule:
         return os.path.expanduser(path)
 
 
+@typing.runtime_checkable
+class DataFrame(typing.Protocol):
+    """A data frame of pandas, or a data set of HF `datasets`."""
+
+    def to_parquet(self, path: Any) -> Any:
+        """Writes a Parquet file."""
+
+
+@typing.runtime_checkable
+class Strategy(typing.Protocol):
+    """A `tf.distribute.Strategy`, without importing TensorFlow."""
+
+    def run(self, fn: Any, args: Any = (), kwargs: Any = None, options: Any = None) -> Any:
+        """Runs a function on each replica."""
+
+    def reduce(self, reduce_op: Any, value: Any, axis: Any) -> Any:
+        """Reduces a value over the replicas."""
+
+    def scope(self) -> Any:
+        """Context manager in which variables belong to the strategy."""
+
+
 Path = Annotated[str, PathRule("read")]
 OutputFile = Annotated[str, PathRule("write")]
 OutputDirectory = Annotated[str, PathRule("write_directory")]
@@ -57,6 +80,19 @@ AnyPath = Annotated[str, PathRule("any")]
 STANDARD = "-"  # Standard input or output, in the place of a file.
 COMMAS = "separated by commas"  # A list that is one flag; others repeat it.
 IN_PYTHON = "in Python"  # A type that no flag has.
+
+
+def require_outputs_apart(arguments: Mapping[str, Any], uses: Mapping[str, str]) -> None:
+    """Raises `ConfigError` if an output of a call would replace one of its inputs.
+
+    Args:
+      arguments: {parameter: value}.
+      uses: {parameter with paths: their use}, see `PathRule`.
+    """
+    inputs = [arguments[name] for name, use in uses.items() if use == "read"]
+    for name, use in uses.items():
+        if use in ("write", "write_directory"):
+            require_apart(name, arguments[name], inputs)
 
 
 def require_apart(name: str, output: Any, inputs: Sequence[Any]) -> None:
@@ -75,19 +111,6 @@ def require_apart(name: str, output: Any, inputs: Sequence[Any]) -> None:
                 f"{name}: expected another {'directory' if os.path.isdir(path) else 'file'} than "
                 f"the input {path}, which would be lost"
             )
-
-
-def require_outputs_apart(arguments: Mapping[str, Any], uses: Mapping[str, str]) -> None:
-    """Raises `ConfigError` if an output of a call would replace one of its inputs.
-
-    Args:
-      arguments: {name: value}.
-      uses: {name of an argument with paths: its use}, see `PathRule`.
-    """
-    inputs = [arguments[name] for name, use in uses.items() if use == "read"]
-    for name, use in uses.items():
-        if use in ("write", "write_directory"):
-            require_apart(name, arguments[name], inputs)
 
 
 def weighted(path: str) -> tuple[str, int]:

@@ -10,19 +10,16 @@ import itertools
 import sys
 import time
 from collections.abc import Iterable, Iterator, Sequence
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from data_prep.tasks.text_rows import Row, text_chunks
-from official.xlnet.configs.choices import POOLINGS, PRODUCTS
 from official.xlnet.data.lost_rows import check_unknown, log_counts
 from official.xlnet.data.result_files import VECTORS, check_ending, vector_file
 from official.xlnet.data.text_files import Answers, write_json_lines
 from official.xlnet.errors import ConfigError, require_config
-from official.xlnet.files.arguments import COMMAS, STANDARD, OutputFile, Path
-from official.xlnet.files.public import public
-from official.xlnet.files.schema import OneOf, Range
+from official.xlnet.files.arguments import STANDARD
 from official.xlnet.jobs.identity import identity_of
 from official.xlnet.runtime.progress import Progress, per_second, waiting
 
@@ -33,54 +30,25 @@ _OF_PARTS = ("words", "none")
 _CHUNK_BATCHES = 16  # Batches whose texts are sorted by length, and lost in a kill, together.
 
 
-@public()
-def embed_file(
-    model: Path,
-    input: Path,
-    output: OutputFile,
-    pooling: Annotated[str, OneOf(POOLINGS)] = "mean",
-    layer: Annotated[int, Range(-1001, 1000)] = -1,
-    layers: Annotated[Sequence[int], COMMAS] = (),
-    max_length: Annotated[int, Range(1)] | None = None,
-    window_stride: Annotated[int, Range(0)] = 0,
-    batch_size: Annotated[int, Range(1, 65_536)] = 32,
-    products: Annotated[str, OneOf(PRODUCTS)] | None = None,
+def embed_texts(
+    model: str,
+    input: str,
+    output: str,
+    *,
+    pooling: str,
+    layer: int,
+    layers: Sequence[int],
+    max_length: int | None,
+    window_stride: int,
+    batch_size: int,
+    products: str | None,
 ) -> dict[str, Any]:
-    """Embeds texts: one vector per text, as .npy, JSON lines or Parquet.
-
-    Row n of the output is the vector of text n; an empty line is an empty text. With the pooling
-    none or words, a row is one of a token or word, with the number of its text and its place. The
-    other columns of a table come back, except in .npy. Running the same command again resumes one
-    that was killed.
-
-    Args:
-      model: model directory, HF folder or TF1 release.
-      input: UTF-8 file with one text per line, or a table with a column `text`; - for standard
-        input.
-      output: file ending in .npy, .jsonl or .parquet, which is its format; - for JSON lines on
-        standard output.
-      pooling: `mean` over all tokens, or `text_mean` without SEP and CLS; `cls`; or a row for each
-        word (`words`) or token (`none`).
-      layer: layer: 0 is the word embedding; negative numbers count from the last.
-      layers: several layers, whose vectors are concatenated, separated by commas.
-      max_length: maximum length in tokens; default: data.seq_len of the model.
-      window_stride: read longer texts in windows, this many tokens apart; 0: they are truncated.
-      batch_size: batch size.
-      products: type of the operands of matrix products, see `matmul_precision`; default: float32.
-
-    Returns:
-      `texts`, `width`, `texts_per_second`, and counts of empty and truncated texts.
-
-    Example:
-      $ xlnet embed --model=runs/model --input=texts.txt --output=texts.npy
-    """
+    """Embeds the texts of a file; see `official.xlnet.api.embed.embed_file`."""
     from official.xlnet.checkpoints.any_format import load_tokenizer
     from official.xlnet.checkpoints.model_directory import load_encoder
     from official.xlnet.inference.embedding import TextEmbedder
     from official.xlnet.modeling.kernels.product_type import matmul_precision
 
-    if layers and layer != -1:
-        raise ConfigError("layer: expected without layers, which are read instead of it")
     has_parts, is_lines = pooling in _OF_PARTS, output == STANDARD or output.endswith(".jsonl")
     if has_parts and output.endswith(".npy"):
         raise ConfigError(f"{output}: expected .jsonl or .parquet for rows of words or tokens")

@@ -4,16 +4,14 @@ from __future__ import annotations
 
 import collections
 import functools
-import inspect
 import itertools
 import os
 import re
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import Annotated, Any
+from typing import Any
 
 from data_prep.tasks.task_data import columns_of, stream_task
-from official.xlnet.configs.choices import PRODUCTS
 from official.xlnet.configs.registry import DATASETS, INPUTS
 from official.xlnet.configs.task import TaskConfig
 from official.xlnet.configs.validation import require
@@ -23,105 +21,79 @@ from official.xlnet.data.lost_rows import check_unknown, log_counts
 from official.xlnet.data.result_files import require_json_lines
 from official.xlnet.data.text_files import Answers, batched, incoming_rows, write_json_lines
 from official.xlnet.errors import require_config
-from official.xlnet.files.arguments import STANDARD, OutputFile, Path
-from official.xlnet.files.public import public
-from official.xlnet.files.schema import OneOf, Range
+from official.xlnet.files.arguments import STANDARD
 from official.xlnet.jobs.identity import identity_of
+from official.xlnet.modeling.kernels.product_type import matmul_precision
 from official.xlnet.runtime.progress import per_second
 
 Predict = Callable[[Iterable[Example]], Iterator[dict[str, Any]]]
 _REQUESTS = 64  # Whose answers are written together.
-_KEYS_OF = {
-    "model": ("products",),
-    "endpoint": ("name", "signature", "task", "timeout", "retries"),
-}
 
 
-@public()
-def predict_file(
-    input: Path,
-    output: OutputFile,
-    model: Sequence[Path] = (),
-    endpoint: str | None = None,
-    name: str = "model",
-    signature: str = "serving_default",
-    task: str | None = None,
-    batch_size: Annotated[int, Range(1, 65_536)] = 32,
-    timeout: Annotated[float, Range(0.001, 100_000)] = 60.0,
-    retries: Annotated[int, Range(0, 1000)] = 5,
-    shard: str | None = None,
-    products: Annotated[str, OneOf(PRODUCTS)] | None = None,
+def predict_here(
+    input: str, output: str, models: Sequence[str], *, shard: str | None, products: str | None
 ) -> dict[str, Any]:
-    """Predicts with a fine-tuned model: locally, or on a TF Serving endpoint.
+    """Predicts with models on this machine; see `official.xlnet.api.predict.predict_file`."""
+    from official.xlnet.inference.ensemble import Ensemble
 
-    Reads a file of any size and writes predictions as JSON lines, in order. To resume a killed
-    command with local models, run it again.
-
-    Args:
-      input: input file, folder or tfds:NAME:SPLIT; - for standard input, of lines of text or of
-        JSON objects.
-      output: output file (JSON lines); - for standard output.
-      model: model directory, for local prediction; repeat it to combine the predictions of several
-        models (an ensemble).
-      endpoint: TF Serving endpoint: host:port of gRPC.
-      name: name of the model on the server.
-      signature: serving signature.
-      task: task type or data set of the served model; default: by the signature.
-      batch_size: rows of a request to the server.
-      timeout: timeout per attempt, in seconds.
-      retries: maximum number of retries of a request.
-      shard: part of the rows to predict, 3/16 for the third of sixteen; default: all.
-      products: type of the operands of matrix products, see `matmul_precision`; default: float32.
-
-    Returns:
-      `rows`, `rows_per_second` and counts of truncated inputs.
-
-    Example:
-      $ xlnet predict --model=runs/sst2 --input=new.tsv --output=new.jsonl
-    """
-    arguments, parameters = locals(), inspect.signature(predict_file).parameters
-    from official.xlnet.modeling.kernels.product_type import matmul_precision
-
-    require_config(
-        bool(model) != bool(endpoint), "model and endpoint", "one of them", "both or none"
-    )
-    used, other = ("endpoint", "model") if endpoint else ("model", "endpoint")
-    for key in _KEYS_OF[other]:
-        require(arguments[key] == parameters[key].default, key, f"{other}, which reads it", used)
     require_json_lines(output)
     part, num_parts = _part_of(shard)
-    counts: collections.Counter[str] = collections.Counter()
-    if endpoint:
-        from official.xlnet.serving.client.endpoint import connect
-        from official.xlnet.serving.client.prediction import predict_remotely
+    ensemble = Ensemble(models)
+    settings, counts, unit = ensemble.task.config.task, ensemble.task.counts, ensemble.unit
+    chunks = _chunks(input, settings, part, num_parts, unit, unit)
+    identity = identity_of(output, input, models, unit, shard, products)
+    with matmul_precision(products):
+        return _write(input, output, chunks, ensemble.predict, counts, identity)
 
-        server, unit = connect(endpoint, name, signature, timeout, retries), batch_size
-        names = server.input_names()
-        settings = _served_task(task, names, input)
-        predict: Predict = functools.partial(
-            predict_remotely, server, input_names=names, batch_size=batch_size
-        )
-        size, identity = unit * _REQUESTS, None
-    else:
-        from official.xlnet.inference.ensemble import Ensemble
 
-        ensemble = Ensemble(model)
-        settings, counts = ensemble.task.config.task, ensemble.task.counts
-        predict, unit = ensemble.predict, ensemble.unit
-        size, identity = unit, identity_of(output, input, model, unit, shard, products)
-    chunks = _chunks(input, settings, part, num_parts, unit, size)
+def predict_on_server(
+    input: str,
+    output: str,
+    endpoint: str,
+    *,
+    name: str,
+    signature: str,
+    task: str | None,
+    batch_size: int,
+    timeout: float,
+    retries: int,
+    shard: str | None,
+) -> dict[str, Any]:
+    """Predicts with a model on TF Serving; see `official.xlnet.api.predict.predict_file`."""
+    from official.xlnet.serving.client.endpoint import connect
+    from official.xlnet.serving.client.prediction import predict_remotely
+
+    require_json_lines(output)
+    part, num_parts = _part_of(shard)
+    server = connect(endpoint, name, signature, timeout, retries)
+    names = server.input_names()
+    settings = _served_task(task, names, input)
+    predict = functools.partial(predict_remotely, server, input_names=names, batch_size=batch_size)
+    chunks = _chunks(input, settings, part, num_parts, batch_size, batch_size * _REQUESTS)
+    return _write(input, output, chunks, predict, collections.Counter(), None)
+
+
+def _write(
+    input: str,
+    output: str,
+    chunks: Iterable[list[Example]],
+    predict: Predict,
+    counts: collections.Counter[str],
+    identity: list[Any] | None,
+) -> dict[str, Any]:
+    """Writes the predictions of chunks of examples; returns the summary of the command."""
     start = time.monotonic()
     os.makedirs(os.path.dirname(os.path.abspath(output)), exist_ok=True)
-    work = Answers(
-        chunks, lambda chunk: list(predict(chunk)), counts, noun="rows" * (input != STANDARD)
-    )
-    with matmul_precision(products), work.to(output, identity) as answered:
+    noun = "" if input == STANDARD else "rows"
+    work = Answers(chunks, lambda chunk: list(predict(chunk)), counts, noun=noun)
+    with work.to(output, identity) as answered:
         write_json_lines(output, (row for _, answers in answered for row in answers))
-    rate = per_second(work.done - work.kept, start)
-    unknown = check_unknown(counts, input) if model else {}
+    unknown = check_unknown(counts, input)
     log_counts(input, {"rows": work.done, **counts})
-    resumed = {"resumed_rows": work.kept} if work.kept else {}
-    return {"rows": work.done, "rows_per_second": rate, **resumed, **counts, **unknown}
+    result = {"rows": work.done, "rows_per_second": per_second(work.done - work.kept, start)}
+    if work.kept:
+        result["resumed_rows"] = work.kept
+    return result | counts | unknown
 
 
 def _chunks(

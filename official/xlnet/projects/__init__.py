@@ -27,6 +27,7 @@ from official.xlnet.configs.registry import (
     ORDER_ESTIMATES,
     ORDERS,
     PRETRAINING_PAGES,
+    PUBLIC_NAMES,
     RECIPE_FOLDERS,
     ROW_FILES,
     SERVICES,
@@ -38,6 +39,7 @@ from official.xlnet.configs.registry import (
     TASKS,
     TEXT_FILES,
     TEXT_FORMATS,
+    VERBS,
     WORKERS,
     Registry,
 )
@@ -66,6 +68,9 @@ PROJECTS: dict[str, tuple[tuple[Registry, str, tuple[str, ...]], ...]] = {
     "pictures": (
         (PRETRAINING_PAGES, "pretraining_page", ("report.html",)),
         (TASK_PAGES, "task_page", ("report.html",)),
+        (VERBS, "inspect_verbs", ("inspect attention", "inspect records")),
+        (PUBLIC_NAMES, "attention_maps", ("attention_maps",)),
+        (PUBLIC_NAMES, "masks", ("make_masks",)),
     ),
     "sequences": (
         (LABEL_UNITS, "letters", ("letter",)),

@@ -151,6 +151,11 @@ def waiting(what: str) -> contextlib.AbstractContextManager[None]:
     return elapsed_time(what, _SILENT_SECONDS) if is_terminal else contextlib.nullcontext()
 
 
+def loading_tensorflow() -> contextlib.AbstractContextManager[None]:
+    """`waiting` for an import of TensorFlow."""
+    return waiting("loading TensorFlow")
+
+
 def per_second(number: int, start: float) -> float:
     """Items per second since `start`, a time of `time.monotonic`."""
     return round(number / max(time.monotonic() - start, _SHORTEST_SECONDS), 1)

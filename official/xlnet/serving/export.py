@@ -11,27 +11,17 @@ import shutil
 import sys
 import uuid
 from collections.abc import Sequence
-from typing import Annotated, Any
+from typing import Any
 
 import tensorflow as tf
 
 from official.xlnet import __version__
 from official.xlnet.checkpoints.any_format import load_config, weights_checksum
-from official.xlnet.configs.choices import (
-    MAX_CHARACTERS,
-    MAX_WINDOWS,
-    PRODUCTS,
-    SERVED_HEADS,
-    WEIGHT_STORAGE,
-)
 from official.xlnet.data.graph_names import COLUMNS_FILE
 from official.xlnet.errors import require_data
-from official.xlnet.files.arguments import COMMAS, OutputDirectory, Path
 from official.xlnet.files.checksums import has_checksums, write_checksums
 from official.xlnet.files.json_files import json_text, read_record, write_json
 from official.xlnet.files.locks import only_writer
-from official.xlnet.files.public import public
-from official.xlnet.files.schema import OneOf, Range
 from official.xlnet.inference.network.inference_encoder import finite
 from official.xlnet.modeling.kernels.product_type import matmul_precision
 from official.xlnet.modeling.kernels.tensorflow_internals import without_custom_gradients
@@ -41,67 +31,35 @@ from official.xlnet.serving.samples import served_name, write_samples, write_war
 from official.xlnet.serving.services.base import Service
 
 EXPORT_FILE = os.path.join("assets.extra", "export.json")  # Of a version: how it was made.
-_OF_PLACES = {"model", "output", "version"}  # Arguments that a version does not depend on.
 _INCOMPLETE = ".incomplete-"  # Names of versions that are being written begin so.
 
 
-@public(model_dir="model", lengths="buckets")
-def export(
-    model: Path,
-    output: OutputDirectory,
-    version: Annotated[int, Range(1)] | None = None,
-    head: Annotated[str, OneOf(SERVED_HEADS)] | None = None,
-    buckets: Annotated[Sequence[int], COMMAS] = (),
-    max_length: Annotated[int, Range(1)] | None = None,
-    weights: Annotated[str, OneOf(WEIGHT_STORAGE)] = "float32",
-    text_columns: Annotated[Sequence[str], COMMAS] = (),
-    max_characters: Annotated[int, Range(1)] = MAX_CHARACTERS,
-    max_windows: Annotated[int, Range(1)] = MAX_WINDOWS,
-    products: Annotated[str, OneOf(PRODUCTS)] | None = None,
+def export_model(
+    model: str,
+    output: str,
+    version: int | None,
+    *,
+    head: str | None,
+    buckets: Sequence[int],
+    max_length: int | None,
+    weights: str,
+    text_columns: Sequence[str],
+    max_characters: int,
+    max_windows: int,
+    products: str | None,
 ) -> dict[str, Any]:
-    """Exports a model as a SavedModel for TF Serving.
-
-    Writes output/<version>/ with the signatures serving_default (raw text), examples (tf.Example)
-    and token_ids, and example server configurations and requests next to it.
-
-    Args:
-      model: model directory to export.
-      output: base path of the model on TF Serving; created if missing.
-      version: version number; default: one more than the latest. The same export again leaves it
-        as it is.
-      head: output of the model: `task` for a fine-tuned model, and `encoder` (embeddings) or `lm`
-        (left-to-right log-likelihoods) for a pre-trained one; default: task if fine-tuned, else
-        encoder.
-      buckets: lengths that inputs are padded to, in tokens, ascending; default: powers of two.
-      max_length: maximum input length in tokens; default: as in training, see `create_service`.
-      weights: storage type of weight matrices.
-      text_columns: names of the text inputs; default: as in training.
-      max_characters: maximum length of a text in code points; longer texts are rejected.
-      max_windows: maximum number of windows of a text; longer texts are rejected.
-      products: type of the operands of matrix products, see `matmul_precision`; default: float32.
-
-    Returns:
-      A dictionary with
-        path: directory of the version.
-        signatures: {name: {"inputs": [...], "outputs": [...]}}.
-        columns: {text input: column of the training data}; in `COLUMNS_FILE` of the version, too.
-        bytes: size of the version.
-        buckets: lengths that inputs are padded to, in tokens.
-        warmup_requests: number of warmup requests.
-
-    Raises:
-      ConfigError: the settings do not fit the model; see `create_service`.
-      DataError: the version number is invalid or exists, the model cannot be read, or its outputs
-        for an example are NaN or infinite.
-
-    Example:
-      $ xlnet export --model=runs/sst2 --output=exported/sst2
-
-      >>> export("runs/sst2", "exported/sst2")["path"]
-      'exported/sst2/1'
-    """
-    arguments = {name: value for name, value in locals().items() if name not in _OF_PLACES}
-    made_from = [weights_checksum(model), load_config(model).as_dict(), arguments, __version__]
+    """Exports a model; see `official.xlnet.api.export.export`."""
+    options = {
+        "head": head,
+        "buckets": buckets,
+        "max_length": max_length,
+        "weights": weights,
+        "text_columns": text_columns,
+        "max_characters": max_characters,
+        "max_windows": max_windows,
+        "products": products,
+    }
+    made_from = [weights_checksum(model), load_config(model).as_dict(), options, __version__]
     checksum = hashlib.sha256(json_text(made_from).encode()).hexdigest()
     path = os.path.join(output, str(version))
     if version is not None and os.path.exists(path):

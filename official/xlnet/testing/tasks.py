@@ -20,16 +20,16 @@ import numpy as np
 import tensorflow as tf
 
 from data_prep.corpus.vocabulary import train_unigram
+from official.xlnet.api.export import export
+from official.xlnet.api.finetune import finetune
 from official.xlnet.configs.base import SETTINGS
 from official.xlnet.configs.registry import SERVICES, TASKS
 from official.xlnet.errors import XLNetError
 from official.xlnet.inference.ensemble import Ensemble
-from official.xlnet.jobs.finetuning import finetune
 from official.xlnet.modeling.models.xlnet_task_model import XLNetTaskModel
 from official.xlnet.runtime.history import read_history
 from official.xlnet.runtime.metric_text import metric_text
 from official.xlnet.serving.client.prediction import padded, row_of
-from official.xlnet.serving.export import export
 from official.xlnet.tasks.batching import TrainingBatches
 from official.xlnet.tasks.reports import PREDICTIONS_FILE
 from official.xlnet.tasks.task import Task, comparable

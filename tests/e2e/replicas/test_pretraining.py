@@ -10,12 +10,12 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
+from official.xlnet.api.pretrain import pretrain
 from official.xlnet.checkpoints.checkpoint_files import best_heldout_loss, newest_checkpoint
 from official.xlnet.checkpoints.pretrained_directory import load_pretrainer
 from official.xlnet.configs.experiment import XLNetConfig
 from official.xlnet.data.lane_schedule import Position
 from official.xlnet.training.optimization import OPTIMIZERS
-from official.xlnet.training.pretraining import pretrain
 from tests.helpers.replicas import keras_fit
 from tests.helpers.replicas.clusters import (
     finish,

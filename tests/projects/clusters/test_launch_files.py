@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 import yaml
 
+from official.xlnet.api.pretrain import pretrain
 from official.xlnet.configs.experiment import XLNetConfig
-from official.xlnet.training.pretraining import pretrain
 from tests.helpers.replicas.clusters import finish, free_ports, start_process
 from tests.helpers.replicas.recorded_programs import RECORDING, calls, programs
 from tests.helpers.runs import losses_of

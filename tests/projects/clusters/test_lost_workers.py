@@ -11,8 +11,8 @@ import time
 import numpy as np
 import pytest
 
+from official.xlnet.api.pretrain import pretrain
 from official.xlnet.configs.experiment import XLNetConfig
-from official.xlnet.training.pretraining import pretrain
 from tests.helpers.replicas.clusters import (
     finish,
     recipe_of_replicas,

@@ -14,7 +14,7 @@ import tensorflow as tf
 
 from official import xlnet
 from official.xlnet.checkpoints.pretrained_directory import load_pretrainer
-from official.xlnet.commands import COMMON, VERBS
+from official.xlnet.commands.declarations import COMMON, declaration
 from official.xlnet.data.examples import TextExample
 from official.xlnet.data.pretraining_dataset import Records
 from official.xlnet.files.yaml_files import read_yaml
@@ -77,7 +77,7 @@ def test_the_page_of_fine_tuning_says_what_its_files_say(world):
     assert f"{metrics['calibration_error']:.4f}" in found["Calibration"]
     for line in html.unescape(re.search(r"<pre>(.*?)</pre>", found["Use"], re.S)[1]).splitlines():
         _, verb, *flags = shlex.split(line)
-        assert VERBS[verb].flag_table(COMMON)([verb, *flags]) == [verb] and task.model in line
+        assert declaration(verb).flag_table(COMMON)([verb, *flags]) == [verb] and task.model in line
 
 
 def test_an_evaluation_of_several_models_has_a_page(world, tmp_path):

@@ -12,10 +12,10 @@ from Bio.SeqRecord import SeqRecord
 from data_prep.corpus import readers
 from data_prep.tasks.task_data import stream_task
 from data_prep.tasks.text_rows import read_text_rows
+from official.xlnet.api.vocab import train_vocabulary
 from official.xlnet.configs.registry import ROW_FILES, TEXT_FILES, TEXT_FORMATS
 from official.xlnet.configs.task import TaskConfig
 from official.xlnet.errors import DataError
-from official.xlnet.jobs.vocabulary import train_vocabulary
 from tests.conformance.text_formats import (
     BLOCK_SIZES,
     NOT_UTF8,

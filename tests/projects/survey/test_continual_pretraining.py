@@ -5,11 +5,11 @@ import json
 import numpy as np
 import pytest
 
+from official.xlnet.api.pretrain import pretrain
 from official.xlnet.checkpoints.pretrained_directory import load_pretrainer
 from official.xlnet.configs.experiment import XLNetConfig
 from official.xlnet.runtime.history import read_history
 from official.xlnet.training.evaluation import evaluate
-from official.xlnet.training.pretraining import pretrain
 from tests.helpers.compare import assert_all_equal
 
 pytestmark = pytest.mark.slow

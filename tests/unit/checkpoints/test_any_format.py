@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from official import xlnet
-from official.xlnet.checkpoints.convert import convert
+from official.xlnet.api.convert import convert
 from official.xlnet.inference.task_prediction import load_task
 from tests.helpers import checkpoints
 from tests.helpers.compare import assert_refused, assert_same_variables

@@ -14,8 +14,8 @@ import pytest
 import safetensors.numpy
 
 from official.xlnet import cli
+from official.xlnet.api.convert import convert
 from official.xlnet.checkpoints.any_format import load_config
-from official.xlnet.checkpoints.convert import convert
 from official.xlnet.checkpoints.convert.differences import differences
 from official.xlnet.checkpoints.convert.torch_reader import TorchFile
 from official.xlnet.checkpoints.model_directory import load_encoder

@@ -11,8 +11,10 @@ import traceback
 import pytest
 
 from official.xlnet import cli
-from official.xlnet.commands import COMMON, VERBS
-from official.xlnet.commands.declarations import Verb
+from official.xlnet.commands.declarations import COMMON, declaration
+from official.xlnet.configs.registry import VERBS
+from official.xlnet.files.former_options import FORMER_OPTIONS
+from official.xlnet.files.public import public
 from official.xlnet.modeling.models import xlnet_pretrainer
 from official.xlnet.tasks.classification.graph import ClassificationHead
 from tests.helpers.world import command
@@ -20,52 +22,112 @@ from tests.helpers.world import command
 ROOT = pathlib.Path(cli.__file__).parents[2]
 
 
-@pytest.mark.parametrize("verb", VERBS)
+@pytest.mark.parametrize("verb", VERBS.names())
 def test_flags_are_the_parameters_of_the_function(verb):
-    """What is read from the source is what the imported function has."""
-    declared = VERBS[verb]
-    module = importlib.import_module(declared.module)
-    parameters = inspect.signature(getattr(module, declared.name)).parameters
+    declared = declaration(verb)
+    parameters = inspect.signature(declared.verb.function).parameters
     for name, parameter in declared.parameters.items():
         default = parameters[name].default
         assert parameter.has_default == (default is not inspect.Parameter.empty), name
         assert not parameter.has_default or parameter.default == default, name
         assert parameter.text, name
-    known = {*declared.parameters, *declared.former_names}
-    others = set(parameters) - known
+    others = set(parameters) - set(declared.parameters)
     assert all(parameters[name].default is not inspect.Parameter.empty for name in others), others
 
 
-def test_an_option_is_one_parameter_and_one_line(tmp_path, monkeypatch, capsys):
-    source = (ROOT / "official/xlnet/commands/generate.py").read_text()
-    changed = source.replace(
-        "    seed: Annotated",
-        "    loudness: Annotated[int, Range(0, 11)] = 3,\n    seed: Annotated",
-    ).replace("      seed: random", "      loudness: how loud to speak.\n      seed: random")
-    (tmp_path / "scratch_generate.py").write_text(
-        changed.replace("    require_json_lines(output)", "    return loudness", 1)
-    )
+SCRATCH = '''
+from typing import Annotated
+
+from official.xlnet.api.verbs import register_verb
+from official.xlnet.files.public import public
+from official.xlnet.files.schema import Range
+
+
+@register_verb("scratch", former={"score.loudly": False, "score.volume": None})
+@public(volume="loudness")
+def scratch(
+    text: str, *, loudness: Annotated[int, Range(0, 11)] = 3, loud: bool = False, seed: int = 0
+) -> object:
+    """Speaks.
+
+    Args:
+      text: what to say.
+      loudness: how loud to speak.
+      loud: whether to speak up.
+      seed: random seed.
+    """
+    return loudness
+'''
+
+
+@pytest.fixture
+def scratch(tmp_path, monkeypatch):
+    (tmp_path / "scratch_verb.py").write_text(SCRATCH)
     monkeypatch.syspath_prepend(str(tmp_path))
-    model = f"--model={tmp_path}"
-    monkeypatch.setitem(VERBS, "scratch", Verb("scratch_generate", "generate_file"))
-    assert not Verb("official.xlnet.commands.generate", "generate_file").parameters.get("loudness")
-    assert cli.main(["scratch", "--help"]) == 0
+    yield
+    sys.modules.pop("scratch_verb", None)
+    VERBS.pop("scratch", None)
+    for name in ("score.loudly", "score.volume"):
+        FORMER_OPTIONS.pop(name, None)
+
+
+def test_an_option_is_one_parameter_and_one_line(scratch, capsys):
+    """A verb of any package, which `--import` brings."""
+    brings = "--import=scratch_verb"
+    assert cli.main(["scratch", "--text=a"]) == 2
+    assert "unknown verb 'scratch'" in capsys.readouterr().err
+    assert cli.main(["scratch", "--help", brings]) == 0
     text = "  --loudness=N\n      How loud to speak. (default: 3; in [0, 11])\n"
     assert text in capsys.readouterr().out
-    assert cli.main(["scratch", model, "--loudness=11"]) == 0
+    assert cli.main(["--help"]) == 0
+    assert "Others:\n  scratch           Speaks.\n" in capsys.readouterr().out
+    assert cli.main(["scratch", "--text=a", "--loudness=11"]) == 0
     assert capsys.readouterr().out == "11\n"
-    assert cli.main(["scratch", model, "--loudness=12"]) == 2
-    assert capsys.readouterr().err == "xlnet scratch: --loudness: expected in [0, 11], got 12\n"
-    assert cli.main(["scratch", model, "--loudnes=1"]) == 2
-    assert "did you mean '--loudness'?" in capsys.readouterr().err
-    sys.modules.pop("scratch_generate")
+    for arguments, said in {
+        ("--loudness=12",): "--loudness: expected in [0, 11], got 12",
+        ("--loud=maybe",): "--loud: expected true or false, got 'maybe'",
+        ("--loudness=1", "--loudness", "2"): "--loudness: expected one value, got '1' and '2'",
+        ("--loud", "--noloud"): "--loud: expected one value, got 'true' and 'false'",
+        ("--loudnes=1",): "unknown flag --loudnes; did you mean '--loudness'?",
+    }.items():
+        assert cli.main(["scratch", "--text=a", *arguments]) == 2
+        assert capsys.readouterr().err == f"xlnet scratch: {said}\n"
+    assert cli.main(["scratch", "--text=a", "--loudness=1", "--loudness=1"]) == 0
+
+
+def test_a_former_option_is_a_verb_of_its_own(scratch, capsys):
+    assert cli.main(["--help", "--import=scratch_verb"]) == 0
+    capsys.readouterr()
+    assert cli.main(["score", "--text=a", "--loudly", "--loudness=5"]) == 0
+    out, error = capsys.readouterr()
+    assert out == "5\n" and "score --loudly is now: xlnet scratch" in error
+    assert cli.main(["score", "--text=a", "--volume", "7"]) == 0
+    out, error = capsys.readouterr()
+    assert out == "7\n" and "--volume is now called --loudness" in error
+    for off in ("--noloudly", "--loudly=false", "--volume="):
+        assert cli.main(["score", "--text=a", off, "--loudness=5"]) == 2
+        assert "xlnet score: unknown flag --loudness" in capsys.readouterr().err
+
+
+def test_a_former_option_of_a_function_calls_another(scratch):
+    importlib.import_module("scratch_verb")
+
+    @public()
+    def score(text: str, num_orders: int = 1, rest: int | None = None) -> str:
+        return f"{text}, {num_orders}"
+
+    assert score("a", loudly=True, loudness=5, rest=None) == 5
+    assert score("a", volume=7) == 7
+    assert score("a", 2, loudly=False) == "a, 2"
+    with pytest.raises(TypeError, match="unexpected keyword argument 'softly'"):
+        score("a", softly=True)
 
 
 def test_help_names_every_flag_and_former_names_are_understood(capsys):
-    for verb, declared in VERBS.items():
+    for verb in VERBS.names():
+        declared = declaration(verb)
         listed = re.findall(r"^  --(?:\[no\])?(\w+)", declared.help(COMMON), re.M)
-        flags = [name for name in declared.parameters if name != declared.positional]
-        assert listed == [*flags, *(x.name for x in COMMON)], verb
+        assert listed == [flag.name for flag in (*declared.flags, *COMMON)], verb
     assert cli.main(["export", "--model_dir=none", "--output=x"]) == 2
     assert "--model_dir is now called --model" in capsys.readouterr().err
 

@@ -6,7 +6,8 @@ import re
 
 import pytest
 
-from official.xlnet.commands import COMMON, VERBS
+from official.xlnet.commands.declarations import COMMON, declaration
+from official.xlnet.configs.registry import VERBS
 from tests.helpers.documents import DOCUMENTS, LANGUAGES, ROOT, Block, blocks, commands
 
 # What commands of parsed blocks may call besides our own.
@@ -42,8 +43,8 @@ def test_blocks_name_their_language_and_are_valid(path):
 
 
 def test_examples_in_the_help_are_commands_that_could_run():
-    for verb, declared in VERBS.items():
-        check(Block("sh", declared.example, 1, False), verb)
+    for verb in VERBS.names():
+        check(Block("sh", declaration(verb).example, 1, False), verb)
 
 
 def check(block, place):
@@ -57,9 +58,9 @@ def check(block, place):
         files, (first, second, *_) = scripts, [*words, ""]
         if first == "xlnet" and not second.startswith("-"):
             verb = " ".join(words[1:3] if second == "inspect" else words[1:2])
-            assert verb in VERBS, f"{place}: unknown verb {verb}"
+            assert verb in VERBS.names(), f"{place}: unknown verb {verb}"
             given = [word[2:].partition("=") for word in words if word.startswith("--")]
-            known = {*VERBS[verb].parameters, *(x.name for x in COMMON)}
+            known = {*declaration(verb).parameters, *(x.name for x in COMMON)}
             unknown = {name for name, *_ in given if name not in known}
             assert {name.removeprefix("no") for name in unknown} <= known, place
             configs = [path for name, _, path in given if name == "config"]

@@ -1,5 +1,6 @@
 """Wrong flags, values and models are answered with a hint, before TensorFlow is imported."""
 
+import functools
 import json
 import random
 import subprocess
@@ -8,10 +9,10 @@ import sys
 import pytest
 
 from official.xlnet import cli
-from official.xlnet.commands import VERBS
+from official.xlnet.commands.declarations import declaration
 from official.xlnet.commands.other_names import SYNONYMS
 from official.xlnet.configs.experiment import XLNetConfig
-from official.xlnet.configs.registry import DATASETS, TASKS
+from official.xlnet.configs.registry import DATASETS, TASKS, VERBS
 from official.xlnet.files.schema import OneOf, Range
 
 # Of CPU; half a second on a fast machine. TensorFlow's import takes seven.
@@ -38,18 +39,23 @@ def misspelt(rng, word):
 
 def wrong_cases(rng):
     """Cases of each kind, drawn from the tables of names: arguments, and a part of the answer."""
+    declared = {verb: declaration(verb) for verb in VERBS.names()}
     whole = {
-        verb: [f"--{x.name}=x" for x in declared.parameters.values() if x.is_required]
-        for verb, declared in VERBS.items()
-        if not declared.positional
+        verb: [f"--{x.name}=x" for x in found.parameters.values() if x.is_required]
+        for verb, found in declared.items()
+        if not found.verb.positional
     }
     for verb, given in whole.items():
-        parameters = VERBS[verb].parameters
+        parameters = declared[verb].parameters
         if any(name in parameters and parameters[name].is_required for name in ("model", "source")):
             yield [verb, *given], "no configuration at 'x': expected a model directory"
         flag = rng.choice([name for name in parameters if len(name) > 5])
         yield [verb, *given, f"--{misspelt(rng, flag)}=1"], "; did you mean '--"
-        numbers = [x for x in parameters.values() if any(isinstance(r, Range) for r in x.rules)]
+        numbers = [
+            x
+            for x in parameters.values()
+            if any(isinstance(rule, Range) and not rule.holds(-5) for rule in x.rules)
+        ]
         for parameter in rng.sample([x for x in numbers if not x.container], min(1, len(numbers))):
             yield [verb, *given, f"--{parameter.name}=-5"], f"--{parameter.name}: expected "
             yield [verb, *given, f"--{parameter.name}=many"], f"--{parameter.name}: expected a"
@@ -57,7 +63,8 @@ def wrong_cases(rng):
         for parameter in rng.sample(words, min(1, len(words))):
             yield [verb, *given, f"--{parameter.name}=no"], f"--{parameter.name}: expected one of"
     for verb in ("prepare", "pretrain"):
-        yield [verb, *whole[verb], "--config=no.yaml"], "no configuration at 'no.yaml': expected"
+        others = [flag for flag in whole[verb] if not flag.startswith("--config=")]
+        yield [verb, *others, "--config=no.yaml"], "no configuration at 'no.yaml': expected"
     config, given = XLNetConfig(), ["--config=tiny", "--data=x", "--output=x"]
     for section in config.__dataclass_fields__:
         key = rng.choice([x for x in getattr(config, section).known_keys() if len(x) > 8])
@@ -67,7 +74,7 @@ def wrong_cases(rng):
         yield ["finetune", *whole["finetune"], f"--{wrong}=1"], "did you mean '--"
     for other in rng.sample([*SYNONYMS], 8):
         for verb in rng.sample([*whole], 3):
-            known = {*VERBS[verb].parameters, *VERBS[verb].former_names}
+            known = {*declared[verb].parameters, *declared[verb].former_names}
             is_key = "set" in known and config.sections_of(other)
             if other not in known and not is_key:
                 yield [verb, *whole[verb], f"--{other}=3"], ("; did you mean ", "; --help shows")
@@ -103,7 +110,7 @@ def test_a_pretrained_model_is_refused_for_prediction(world, monkeypatch, capsys
         "official.xlnet.jobs.finetuning",
     ):
         monkeypatch.setitem(sys.modules, name, None)  # An import of them raises.
-    assert cli.main(["predict", f"--model={model}", "--input=x", "--output=x"]) == 2
+    assert cli.main(["predict", f"--model={model}", "--input=x", "--output=y"]) == 2
     assert "expected a fine-tuned model, got one without a task" in capsys.readouterr().err
     flags = ["finetune", f"--init_from={model}", "--train=x", "--output=x"]
     assert cli.main([*flags, "--max_length=0"]) == 2
@@ -115,10 +122,12 @@ def test_a_pretrained_model_is_refused_for_prediction(world, monkeypatch, capsys
 def test_keys_that_are_typed_as_flags_are_settings(monkeypatch):
     """Other flags keep their meaning, and a value of its own word belongs to its key."""
     found = {}
-    monkeypatch.setattr(
-        cli, "check_arguments", lambda verb, parameters, values: found.update(values)
-    )
-    monkeypatch.setattr(cli.Verb, "load", lambda self: lambda **values: {})
+
+    @functools.wraps(VERBS["finetune"].function)
+    def take(**values):
+        found.update(values)
+
+    monkeypatch.setattr(VERBS["finetune"], "function", take)
     flags = ["--train=x", "--output=y", "--epochs=3", "--learning_rate", "1e-4", "--runs=2"]
     assert cli.main(["finetune", *flags, "--task.max_length=9", "--set=seed=1"]) == 0
     settings = ["task.epochs=3", "training.learning_rate=1e-4", "task.max_length=9", "seed=1"]

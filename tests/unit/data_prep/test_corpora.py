@@ -14,8 +14,8 @@ import zstandard
 from data_prep.corpus import corpus, readers, web_archives
 from data_prep.pipelines import prepare as pipeline
 from data_prep.settings import ReadOptions
+from official.xlnet.api.vocab import train_vocabulary
 from official.xlnet.errors import DataError, XLNetError
-from official.xlnet.jobs.vocabulary import train_vocabulary
 from tests.helpers.compare import assert_refused
 from tests.helpers.corpora import (
     MARK,

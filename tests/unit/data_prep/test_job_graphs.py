@@ -18,7 +18,7 @@ from apache_beam.runners.portability.portable_runner import PortableRunner  # no
 
 from data_prep.pipelines.beam_workers import build_pipeline  # noqa: E402
 from data_prep.records.token_files import write_token_files  # noqa: E402
-from official.xlnet.commands import VERBS  # noqa: E402
+from official.xlnet.commands.declarations import declaration  # noqa: E402
 from tests.helpers.documents import ROOT, blocks  # noqa: E402
 
 
@@ -29,7 +29,7 @@ def commands():
     for block in blocks(ROOT / "docs/data_preparation.md"):
         for line in block.code.replace("\\\n", " ").splitlines():
             if line.startswith("xlnet prepare") and "--runner=" in line:
-                table = VERBS["prepare"].flag_table(())
+                table = declaration("prepare").flag_table(())
                 table(shlex.split(line)[1:])
                 runner, options = table.runner, table.beam_options
                 found[runner] = shlex.split(options)

@@ -3,8 +3,8 @@
 import pytest
 
 from data_prep.corpus.filters import reason_to_drop
-from data_prep.pipelines.prepare import prepare
 from data_prep.settings import Settings
+from official.xlnet.api.prepare import prepare
 from official.xlnet.configs.experiment import XLNetConfig
 from official.xlnet.training.target_counts import targets_per_window
 from tests.helpers.corpora import (

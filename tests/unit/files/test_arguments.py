@@ -14,7 +14,8 @@ import pytest
 from official import xlnet
 from official.xlnet.errors import ConfigError, DataError
 from official.xlnet.files.arguments import Path
-from official.xlnet.files.public import called_with_flags, public
+from official.xlnet.files.flags_in_messages import called_with_flags
+from official.xlnet.files.public import public
 from official.xlnet.files.schema import Range
 
 # Parameters that take a path, in whatever function they are.

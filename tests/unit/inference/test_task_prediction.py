@@ -6,6 +6,7 @@ import json
 import pytest
 import tensorflow as tf
 
+from official.xlnet.api.export import export
 from official.xlnet.configs.registry import TASKS
 from official.xlnet.data.examples import TextExample
 from official.xlnet.errors import DataError
@@ -13,7 +14,6 @@ from official.xlnet.inference.embedding import embed
 from official.xlnet.inference.generation import fill_blanks
 from official.xlnet.inference.scoring import Scorer
 from official.xlnet.inference.task_prediction import predict_examples
-from official.xlnet.serving.export import export
 from official.xlnet.tasks.batching import collate
 from official.xlnet.testing.tasks import require_same
 from tests.helpers.served_models import examples_of, random_task, save_task

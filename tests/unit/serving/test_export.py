@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
+from official.xlnet.api.export import export
 from official.xlnet.checkpoints.saving import save_pretrained
 from official.xlnet.data.examples import TextExample
 from official.xlnet.inference.scoring import score
@@ -14,7 +15,6 @@ from official.xlnet.inference.task_prediction import predict_examples
 from official.xlnet.modeling.kernels.stored_matrix import StoredMatrix
 from official.xlnet.serving import export as export_module
 from official.xlnet.serving.client.prediction import row_of
-from official.xlnet.serving.export import export
 from official.xlnet.serving.factory import create_service, task_service
 from official.xlnet.serving.services.base import ExportSettings
 from official.xlnet.serving.services.pretrained import EncoderService, LanguageModelService

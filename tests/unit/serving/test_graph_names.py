@@ -14,11 +14,11 @@ import pytest
 from tensorflow.core.framework import types_pb2
 from tensorflow_serving.apis import predict_pb2
 
+from official.xlnet.api.export import export
+from official.xlnet.api.predict import predict_file
 from official.xlnet.data.graph_names import columns_of_inputs, graph_names
 from official.xlnet.errors import ConfigError, DataError
-from official.xlnet.jobs.file_prediction import predict_file
 from official.xlnet.serving.client import endpoint
-from official.xlnet.serving.export import export
 from official.xlnet.serving.factory import create_service
 from tests.helpers.compare import assert_refused
 from tests.helpers.served_models import mixed_texts, random_task, save_task

@@ -12,7 +12,7 @@ import shutil
 import pytest
 import tensorflow as tf
 
-from official.xlnet.checkpoints.convert import convert
+from official.xlnet.api.convert import convert
 from official.xlnet.tokenization.graph.offsets import OffsetTokenizer
 from official.xlnet.tokenization.graph.tokenizer import GraphTokenizer
 from official.xlnet.tokenization.tokenizer import Tokenizer

@@ -9,8 +9,8 @@ import tensorflow as tf
 from data_prep.corpus.vocabulary import read_sample
 from data_prep.corpus.vocabulary_extension import extend_vocabulary
 from data_prep.settings import SampleOptions
+from official.xlnet.api.vocab import train_vocabulary
 from official.xlnet.data.schema import Manifest
-from official.xlnet.jobs.vocabulary import train_vocabulary
 from official.xlnet.tokenization.blanks import parse_blanks
 from official.xlnet.tokenization.graph.offsets import OffsetTokenizer
 from official.xlnet.tokenization.graph.tokenizer import GraphTokenizer

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
+from official.xlnet.api.pretrain import pretrain
 from official.xlnet.checkpoints.pretrained_directory import load_pretrainer
 from official.xlnet.checkpoints.saving import save_pretrained
 from official.xlnet.configs.experiment import XLNetConfig
@@ -15,7 +16,6 @@ from official.xlnet.errors import DivergedError
 from official.xlnet.modeling.models import xlnet_pretrainer
 from official.xlnet.runtime.metrics_log import EVENTS_FILE
 from official.xlnet.training import run_health
-from official.xlnet.training.pretraining import pretrain
 from official.xlnet.training.run_data import RunData
 from tests.helpers.compare import assert_all_close, assert_all_equal
 from tests.helpers.compiled import make_model, state

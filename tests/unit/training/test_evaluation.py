@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 from benchmarks.data.random_records import write_data_set
+from official.xlnet.api.convert import convert
 from official.xlnet.checkpoints.any_format import load_config
-from official.xlnet.checkpoints.convert import convert
 from official.xlnet.checkpoints.saving import save_pretrained
 from official.xlnet.configs.experiment import XLNetConfig
 from official.xlnet.data import pretraining_dataset

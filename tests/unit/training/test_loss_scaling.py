@@ -7,12 +7,12 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
+from official.xlnet.api.pretrain import pretrain
 from official.xlnet.configs.experiment import XLNetConfig
 from official.xlnet.modeling.ops.keras import keras
 from official.xlnet.runtime.history import read_history
 from official.xlnet.runtime.metrics_log import EVENTS_FILE
 from official.xlnet.training import optimization, run_health
-from official.xlnet.training.pretraining import pretrain
 from tests.helpers.compare import assert_all_equal
 from tests.helpers.compiled import make_model
 from tests.helpers.tiny import random_windows

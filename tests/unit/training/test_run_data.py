@@ -7,11 +7,11 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
+from official.xlnet.api.pretrain import pretrain
 from official.xlnet.checkpoints.checkpoint_files import SavedState
 from official.xlnet.configs.experiment import XLNetConfig
 from official.xlnet.data.pretraining_dataset import Records
 from official.xlnet.runtime.history import read_history
-from official.xlnet.training.pretraining import pretrain
 from official.xlnet.training.run_data import RunData, rows_of
 from tests.helpers.compare import assert_refused
 from tests.helpers.corpora import as_text, random_documents, vocabulary_dir

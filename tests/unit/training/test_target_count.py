@@ -5,12 +5,12 @@ import random
 import pytest
 import tensorflow as tf
 
+from official.xlnet.api.pretrain import pretrain
 from official.xlnet.configs.experiment import XLNetConfig
 from official.xlnet.configs.sections import ObjectiveSections
 from official.xlnet.data.pretraining_dataset import pretraining_dataset
 from official.xlnet.modeling.objectives import create_objective
 from official.xlnet.runtime.history import read_history
-from official.xlnet.training.pretraining import pretrain
 from official.xlnet.training.target_counts import TargetCount, count_targets, warn_of_few_targets
 from tests.helpers.corpora import as_text
 from tests.helpers.world import command

@@ -19,6 +19,7 @@ from matplotlib.ticker import MaxNLocator
 
 from official.xlnet.checkpoints.any_format import load_tokenizer
 from official.xlnet.checkpoints.model_directory import load_encoder
+from official.xlnet.configs.registry import PUBLIC_NAMES
 from official.xlnet.errors import ConfigError, DataError, require_config
 from official.xlnet.files.arguments import AnyPath
 from official.xlnet.files.public import public
@@ -84,6 +85,7 @@ class AttentionMaps(DisplayMixin):
         axes.set_title(f"{pattern}layer {layer}, head {head}", fontsize=8)
 
 
+@PUBLIC_NAMES.register("attention_maps")
 @public()
 def attention_maps(
     model: AnyPath | Encoder,

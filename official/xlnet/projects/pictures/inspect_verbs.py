@@ -7,15 +7,18 @@ import sys
 from collections.abc import Sequence
 from typing import Annotated, Any
 
+from official.xlnet.api.arguments import Model
+from official.xlnet.api.verbs import INSPECT, register_verb
 from official.xlnet.configs.validation import require
 from official.xlnet.files.arguments import COMMAS, OutputFile, Path
 from official.xlnet.files.public import public
 from official.xlnet.files.schema import OneOf, Range
 
 
+@register_verb("inspect attention", group=INSPECT)
 @public()
 def attention(
-    model: Path,
+    model: Model,
     text: str,
     output: OutputFile,
     text_pair: str | None = None,
@@ -82,6 +85,7 @@ def _check_indices(name: str, indices: Sequence[int], size: int) -> None:
     require(is_inside, name, f"integers from 0 to {size - 1}", [*indices])
 
 
+@register_verb("inspect records", positional="data", group=INSPECT)
 @public()
 def records(
     data: Path,

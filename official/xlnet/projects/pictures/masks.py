@@ -8,6 +8,7 @@ import numpy as np
 from matplotlib.figure import Figure
 from numpy.typing import ArrayLike
 
+from official.xlnet.configs.registry import PUBLIC_NAMES
 from official.xlnet.configs.validation import require
 from official.xlnet.runtime.pictures import DisplayMixin, new_figure
 
@@ -35,6 +36,7 @@ class Masks(DisplayMixin):
         return figure
 
 
+@PUBLIC_NAMES.register("make_masks")
 def make_masks(order: ArrayLike, target_positions: ArrayLike | None = None) -> Masks:
     """Returns the attention masks of a window with a factorization order.
 

@@ -1,0 +1,127 @@
+"""`finetune`: a model and labelled examples in, a model of the task out."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Annotated, Any
+
+from official.xlnet.api.arguments import Model, Override, TaskName
+from official.xlnet.api.verbs import TRAIN, register_verb
+from official.xlnet.configs.choices import CLUSTER_TIMEOUT
+from official.xlnet.configs.registry import STRATEGIES
+from official.xlnet.data.lost_rows import MAX_LOST, MaxLost
+from official.xlnet.errors import ConfigError
+from official.xlnet.files.arguments import Path, RunDirectory, Strategy
+from official.xlnet.files.public import public
+from official.xlnet.files.schema import OneOfRegistry, Range
+from official.xlnet.runtime.progress import loading_tensorflow
+
+
+@register_verb("finetune", group=TRAIN)
+@public(model="init_from", overrides="set", num_runs="runs")
+def finetune(
+    init_from: Model | None,
+    train: Path | Iterable[Any],
+    dev: Path | Iterable[Any] | None,
+    output: RunDirectory,
+    task: TaskName | None = None,
+    config: Path | None = None,
+    set: Sequence[Override] = (),
+    vocab: Path | None = None,
+    strategy: Annotated[str, OneOfRegistry(STRATEGIES)] | Strategy = "one_device",
+    cpu_devices: Annotated[int, Range(1, 256)] = 1,
+    runs: Annotated[int, Range(1, 10_000)] = 1,
+    extra_train: Mapping[Path, float] | None = None,
+    search: Annotated[int, Range(0, 1000)] = 0,
+    max_lost: MaxLost = MAX_LOST,
+    new_head: bool = False,
+    folds: Annotated[int, Range(0, 1000)] = 0,
+    cluster_timeout: Annotated[float, Range(1, 1_000_000)] = CLUSTER_TIMEOUT,
+) -> dict[str, Any]:
+    r"""Fine-tunes a model on a task.
+
+    The task is a task type (classification, multi_label, regression, multiple_choice,
+    question_answering, question_answering_simple, token_classification, token_regression, ranking,
+    multitask) or a supported data set (GLUE: cola, sst2, mrpc, stsb, qqp, mnli, qnli, rte, wnli;
+    imdb, yelp2, yelp5, ag_news, dbpedia, amazon2, amazon5; squad, race, swag, conll2003,
+    qnli_ranking, wnli_ranking). A table needs a column of labels; all other columns except ids are
+    texts unless the setting task.text_columns selects some.
+
+    To resume an interrupted run, run the same command again. Learning rate, batch size and length
+    of the run are chosen automatically where neither config nor set gives them. The best model is
+    kept. In Python, the random state of Python and NumPy is restored; TensorFlow and Keras stay
+    seeded with training.seed.
+
+    Args:
+      init_from: model to start from: a model directory, HF folder or TF1 release; default: random
+        weights, with the vocabulary of vocab.
+      train: training data: a file or folder, NAME=FILE,NAME=FILE for multitask; in Python also a
+        table, or a list of `(text, label)` or `(text, text, label)` tuples, see `read_task`, and
+        `{name: any of these}` for multitask.
+      dev: data to evaluate on and to select the best model by; or a share of the training data to
+        hold out, e.g. 20%, stratified by class; default: 10%.
+      output: model directory to create, or to resume from.
+      task: task type or data set; default: that of config, or classification.
+      config: YAML file with a recipe, or a model directory.
+      set: configuration override `key=value`, e.g. task.epochs=3, see `XLNetConfig.load`; may be
+        repeated.
+      vocab: vocabulary, spiece.model, for training from random weights.
+      strategy: distribution strategy; see `prepare_devices`. A run may be resumed with another
+        one.
+      cpu_devices: number of virtual CPU devices, for `mirrored` without GPUs.
+      runs: number of runs with different random seeds; the best model is kept, see
+        `finetune_repeatedly`.
+      extra_train: further training data for question answering, FILE or FILE=WEIGHT with its
+        weight in the loss; may be repeated. In Python, {path: weight}.
+      search: number of learning rates and run lengths to compare by successive halving; the best
+        model is kept, see `search_settings`; 0: no search.
+      max_lost: maximum fraction of bad rows to skip; above it, the command fails.
+      new_head: start with a new head; default: the head of a fine-tuned init_from, if it fits.
+      folds: number of folds of a cross-validation over train, without dev, see `cross_validate`;
+        0: none.
+      cluster_timeout: longest wait for the other workers of `multi_worker`, in seconds.
+
+    Returns:
+      The metrics on `dev`, counts of truncated or skipped examples, and `baselines`, see
+      `add_baselines`; None for a task without.
+
+    Raises:
+      ConfigError: the configuration is invalid or does not match the data or the model.
+      DataError: the data or the model cannot be used, more than `max_lost` of the rows of a file
+        are unusable, or the loss is not finite.
+      TypeError: an example is neither a tuple nor an example.
+
+    Example:
+      $ xlnet finetune --task=sst2 --train=train.tsv --dev=dev.tsv --init_from=runs/model \
+          --output=runs/sst2
+
+      >>> train = [("A fine film.", "good"), ("Dull.", "bad")] * 8
+      >>> finetune("runs/base", train, train, "runs/task", set=["task.epochs=3"])["accuracy"]
+      1.0
+    """
+    several = {"search": search, "folds": folds, "runs": runs if runs > 1 else 0}
+    if sum(map(bool, several.values())) > 1 or folds == 1:
+        raise ConfigError(
+            "expected one of search, folds (2 or more) and runs, got "
+            f"{', '.join(f'{name}={value}' for name, value in several.items() if value)}"
+        )
+    from official.xlnet.checkpoints.any_format import load_config
+    from official.xlnet.configs.finetuning_defaults import finetuning_configuration
+
+    settings = finetuning_configuration(task, config, set, init_from, load_config)
+    with loading_tensorflow():
+        from official.xlnet.jobs.finetuning import finetune_examples
+        from official.xlnet.jobs.finetuning_inputs import FineTuningOptions
+    options = FineTuningOptions(
+        init_from=init_from,
+        recipe=config,
+        overrides=set,
+        vocab=vocab,
+        strategy=strategy,
+        cpu_devices=cpu_devices,
+        extra_train=extra_train,
+        max_lost=max_lost,
+        new_head=new_head,
+        cluster_timeout=cluster_timeout,
+    )
+    return finetune_examples(settings, train, dev, output, options, several)
