@@ -37,13 +37,17 @@ def read_examples(reading: Reading) -> Iterator[Example]:
         return FILE_READERS[name if is_ours else "classification"](reading)
     if not path.startswith("tfds:") and not os.path.exists(path):
         raise DataError(f"no data at {path!r}: expected a file or a folder")
-    FILE_READERS.load(name)  # Both kinds of reader are in one file.
-    kinds = [(FILE_READERS, "a file"), (FOLDER_READERS, "a folder")]
+    FILE_READERS.load(name)  # It may also register a reader of folders.
+    reads_files, reads_folders = FILE_READERS.is_known(name), FOLDER_READERS.is_known(name)
     if os.path.isdir(path):
-        kinds.reverse()
-    (readers, got), (others, expected) = kinds
-    require_data(name not in others or name in readers, path, f"{expected} for {name}", got)
-    return (readers if name in readers else FILE_READERS)[name](reading)
+        if reads_folders:
+            return FOLDER_READERS[name](reading)
+        require_data(not reads_files, path, f"a file for {name}", "a folder")
+    folder_name = os.path.basename(os.path.dirname(os.path.abspath(path)))
+    if FOLDER_READERS.is_known(f"{name}/{folder_name}"):
+        return FOLDER_READERS[f"{name}/{folder_name}"](reading)
+    require_data(reads_files or not reads_folders, path, f"a folder for {name}", "a file")
+    return FILE_READERS[name](reading)
 
 
 def read_task(

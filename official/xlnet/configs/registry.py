@@ -75,6 +75,7 @@ _TASKS = {"": "tasks.catalog"}
 TASKS = Registry[Any]("task.name", _TASKS)
 HEADS = Registry[Any]("task.name", _TASKS)
 FILE_READERS = Registry[Any]("task.name", _TASKS)
+# Under `TASK`, readers of folders; under `TASK/FOLDER`, of the files in a folder of that name.
 FOLDER_READERS = Registry[Any]("task.name", _TASKS)
 SERVICES = Registry[Any]("task.name", _TASKS)
 # How the head of a task is stored in the formats of HF and TF1.

@@ -77,6 +77,7 @@ def register_reader(name: str, *, folder: bool = False) -> Callable[[Reader], Re
     Args:
       name: the `task.name` whose data it reads.
       folder: whether it reads folders instead of files; a task can have one reader of each kind.
+        Under a name `TASK/FOLDER`, it reads the files in folders of that name.
 
     Returns:
       The decorator.

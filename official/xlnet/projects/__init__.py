@@ -19,6 +19,7 @@ from official.xlnet.configs.registry import (
     DECODERS,
     DEPTHS,
     FILE_READERS,
+    FOLDER_READERS,
     HEADS,
     INPUT_FORMATS,
     LABEL_UNITS,
@@ -71,6 +72,10 @@ PROJECTS: dict[str, tuple[tuple[Registry, str, tuple[str, ...]], ...]] = {
         (VERBS, "inspect_verbs", ("inspect attention", "inspect records")),
         (PUBLIC_NAMES, "attention_maps", ("attention_maps",)),
         (PUBLIC_NAMES, "masks", ("make_masks",)),
+    ),
+    "search": (
+        (FOLDER_READERS, "folders", ("ranking", "ranking/qrels")),
+        (SETTINGS, "settings", ("task.rerank_depth",)),
     ),
     "sequences": (
         (LABEL_UNITS, "letters", ("letter",)),

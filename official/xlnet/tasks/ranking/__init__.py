@@ -6,7 +6,6 @@ import dataclasses
 from typing import Annotated
 
 from official.xlnet.configs.base import register_settings
-from official.xlnet.configs.validation import COUNT_OR_NONE
 from official.xlnet.data.examples import Example
 from official.xlnet.files.schema import OneOf
 from official.xlnet.tasks.settings import CandidatesConfig
@@ -26,13 +25,11 @@ class RankingConfig(CandidatesConfig):
     Attributes:
       scoring: `kernel` (kernel pooling over token similarities) or `summary` (query and document
         encoded together).
-      rerank_depth: number of documents of a TREC run that are reranked per query; 0: all.
     """
 
     of_head = (*CandidatesConfig.of_head, "scoring")
 
     scoring: Annotated[str, OneOf(("kernel", "summary"))] = "kernel"
-    rerank_depth: Annotated[int, COUNT_OR_NONE] = 0
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -47,7 +44,7 @@ class RankingExample(Example):
       relevance: relevance grade; 0 is irrelevant, below 0 is junk.
       not_ranked: (document, grade) pairs of the query's judged documents that are not candidates;
         they count in the ideal ranking of NDCG.
-      run_score: score in the run that is reranked.
+      run_score: score in the ranking of a first search, which is reranked.
       subtask: name of its data set in multi-task training.
     """
 

@@ -1,0 +1,1 @@
+"""Search: folders in the formats of BEIR and TREC, to rank the results of a first search."""
