@@ -50,7 +50,7 @@ def own_keys(section):
 # {"section.key": the class that declares it}
 KEYS = {
     f"{section.section}.{key}": section
-    for section in dict.fromkeys([*SECTIONS.values(), *SETTINGS.values()])
+    for section in dict.fromkeys([*SECTIONS.values(), *map(SETTINGS.__getitem__, SETTINGS.names())])
     for key in own_keys(section)
 }
 
