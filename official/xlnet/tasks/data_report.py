@@ -38,7 +38,7 @@ def data_report(
 
     Returns:
       A tree for JSON: `train` and `dev` with numbers of examples and copies, `classes` with their
-      numbers in each, `texts` with what reading them loses, `lengths` in tokens and `counts`.
+      numbers in each, `texts` with counts of texts that reading changes, `lengths` in tokens and `counts`.
     """
     train_texts = [text_of(example) for example in train]
     distinct_texts = set(train_texts)
@@ -47,7 +47,9 @@ def data_report(
     num_lost = 0
     if not task.tokenizer.keep_whitespace:
         num_lost = sum(bool(_LOST.search(text)) for text in known_texts)
-    cleaned = {hash(task.tokenizer.clean(text)) for text in known_texts}  # Of long texts, too.
+    cleaned = {
+        hash(task.tokenizer.clean(text)) for text in known_texts
+    }  # Hashes, as texts may be long.
     train_classes, dev_classes = _class_counts(train), _class_counts(dev)
     classes = {}
     for name, _ in (train_classes + dev_classes).most_common():

@@ -30,7 +30,7 @@ Prediction = dict[str, Any]
 UNUSABLE = ("skipped_empty", "answers_in_no_window")
 # Metrics for which lower is better.
 ERRORS = ("loss", "mean_squared_error", "root_mean_squared_error", "mean_absolute_error")
-NUMBER_METRICS = ("pearson", "spearman", "r2", *ERRORS[1:])  # Of predicted numbers.
+NUMBER_METRICS = ("pearson", "spearman", "r2", *ERRORS[1:])  # Metrics of predicted numbers.
 _FORMER_METHODS = {
     "complete": "complete_settings",
     "finish": "tune_settings",
@@ -170,7 +170,7 @@ class Task:
     def details(
         self, examples: Sequence[Example], predictions: Sequence[Prediction]
     ) -> dict[str, Any]:
-        """Returns what `metrics.json` has beside the metrics, such as numbers for each class."""
+        """Returns further entries of `metrics.json`, such as metrics of each class."""
         return {}
 
     def error_and_probability(

@@ -33,7 +33,7 @@ class TextTask(Task):
         self.count("truncated", is_truncated)
         self.lengths.update(needed_lengths(columns).numpy().tolist())
         sequences = rows_of(features)
-        num_sequences = len(sequences) // len(examples)  # Of each example.
+        num_sequences = len(sequences) // len(examples)  # Per example.
         units = []
         for n, example in enumerate(examples):
             labels = {} if example.label is None else {"label": self.label(example)}

@@ -9,11 +9,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-_WIDTH, _HEIGHT = 480, 260  # Of a chart.
+_WIDTH, _HEIGHT = 480, 260  # Size of a chart.
 _LEFT, _RIGHT, _TOP = 52, 16, 12  # Its margins.
 _FLOOR = _HEIGHT - 40  # Where the horizontal axis is.
 _MOST_POINTS = 800  # Drawn of a line.
-_SHOWN_PERCENT = (1, 99)  # Of noisy values; the others end at the edge.
+_SHOWN_PERCENT = (1, 99)  # Percentiles of noisy values that the axis shows.
 _STYLE = """\
 body { font: 16px/1.7 system-ui, sans-serif; max-width: 62rem; margin: 2rem auto; padding: 0 1rem;
   color: #1c1c1c; background: #fff; }
@@ -41,7 +41,7 @@ def html_page(title: str, style: str, body: str, policy: str = "") -> str:
 
     Args:
       title: its title and heading, as text.
-      style: CSS besides that of all pages.
+      style: CSS in addition to the style of all pages.
       body: the HTML below the heading.
       policy: its Content-Security-Policy; empty for none.
     """
@@ -143,7 +143,7 @@ class _Axes:
         return corner + share * [_WIDTH - _LEFT - _RIGHT, _TOP - _FLOOR]
 
     def draw(self) -> list[str]:
-        """Returns the numbers along the axes, and horizontal lines at those of the vertical one."""
+        """Returns the numbers along the axes, and a horizontal line at each vertical number."""
         elements = []
         for x in self.x_ticks:
             left, _ = self.place([x, self.y_ticks[0]])

@@ -29,10 +29,15 @@ from official.xlnet.runtime.pages import TaskRun, register_page
 from official.xlnet.tasks.data_report import DATA_FILE, report_lines, text_of
 from official.xlnet.tasks.reports import METRICS_FILE, PICTURE_FILE, PREDICTIONS_FILE
 
-_MOST_ERRORS = 10  # In a table.
-_MOST_CHARS = 400  # Of a text in a table.
-_COUNT_PREFIXES = ("train_", "dev_", "data_", "baselines")  # Of names that are not metrics.
-_NUM_BINS = 10  # Of the calibration.
+_MOST_ERRORS = 10  # Rows of a table.
+_MOST_CHARS = 400  # Longest text in a table.
+_COUNT_PREFIXES = (
+    "train_",
+    "dev_",
+    "data_",
+    "baselines",
+)  # Beginnings of names that are not metrics.
+_NUM_BINS = 10  # Bins of the calibration.
 
 
 @register_page("task", "report.html")

@@ -57,7 +57,7 @@ def read_texts(reading: Reading) -> Iterator[TextExample]:
     if reading.with_labels and not settings.text_columns:
         rows = list(rows)  # Rows of JSON may lack a column, and numbers are not texts.
     columns: Columns | None = None
-    label_types: set[type] = set()  # Of labels in rows of Python.
+    label_types: set[type] = set()  # Types of the labels in rows of Python.
     label_sets: set[frozenset[str]] = set()  # The classes of each row of `multi_label`.
 
     def example_of(row: Row, row_number: int) -> TextExample:

@@ -13,7 +13,7 @@ from official.xlnet.tasks.labels import combined, error_of_class, rounded, softm
 from official.xlnet.tasks.multiple_choice import ChoiceConfig, ChoiceExample
 from official.xlnet.tasks.task import Task, in_groups, register_task
 
-_ENCODING = ("utf-8", "surrogatepass")  # Of any string of Python.
+_ENCODING = ("utf-8", "surrogatepass")  # Encodes any string of Python.
 
 
 def with_choices(question: tf.Tensor, choice: tf.Tensor) -> tf.Tensor:

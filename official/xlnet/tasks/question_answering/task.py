@@ -179,7 +179,7 @@ class QuestionAnswering(Task):
         Candidates are the midpoints between consecutive `no_answer_score`s, and one beyond each
         end. Questions with a score up to the threshold are answered.
         """
-        # What the F1 of a question gains if it is answered.
+        # The gain in F1 of each question if it is answered.
         gains = []
         for example, prediction in zip(examples, predictions, strict=True):
             _, f1_if_answered = _scores(prediction["best_span"], example)
