@@ -38,7 +38,8 @@ def data_report(
 
     Returns:
       A tree for JSON: `train` and `dev` with numbers of examples and copies, `classes` with their
-      numbers in each, `texts` with counts of texts that reading changes, `lengths` in tokens and `counts`.
+      numbers in each, `texts` with counts of texts that reading changes, `lengths` in tokens and
+      `counts`.
     """
     train_texts = [text_of(example) for example in train]
     distinct_texts = set(train_texts)
