@@ -6,6 +6,8 @@ import pathlib
 import re
 import shlex
 import shutil
+import subprocess
+import sys
 import unicodedata
 
 import numpy as np
@@ -27,7 +29,7 @@ from official.xlnet.tasks.multiple_choice import ChoiceExample
 from official.xlnet.tasks.question_answering import QuestionExample
 from official.xlnet.tasks.reports import write_report
 from official.xlnet.tasks.token_classification import TaggedExample
-from tests.helpers.documents import overflowing, rendered
+from tests.helpers.documents import ROOT, overflowing, rendered
 from tests.helpers.served_models import random_task
 
 
@@ -114,6 +116,16 @@ def test_the_page_of_pretraining_shows_the_run(world):
         around = " ".join([*before[-1:], hidden, *after[:1]])
         assert around in " ".join(text.split())
     assert "num_steps: 60" in found["Settings"] and read_yaml(f"{world.pretrained}/config.yaml")
+
+
+def test_the_page_of_pretraining_imports_neither_tasks_nor_inference():
+    code = (
+        "import sys; import official.xlnet.projects.pictures.pretraining_page;"
+        "parts = ('official.xlnet.tasks', 'official.xlnet.inference', 'data_prep');"
+        "sys.exit(' '.join(name for name in sys.modules if name.startswith(parts)))"
+    )
+    imported = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True)
+    assert imported.stderr.decode().strip() == ""
 
 
 STRANGE = [
