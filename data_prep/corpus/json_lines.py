@@ -8,7 +8,7 @@ from collections.abc import Iterator
 
 from data_prep.corpus.formats import TextReading, register_format
 from official.xlnet.errors import require_data
-from official.xlnet.files.json_files import mended
+from official.xlnet.files.json_files import replace_lone_surrogates
 
 # Numbers may be of any length, and NaN stands for a missing text.
 _RECORD = json.JSONDecoder(
@@ -44,7 +44,7 @@ def json_lines(source: str, reading: TextReading) -> Iterator[str]:
             continue
         value = record.get(field) if isinstance(record, dict) else record
         if isinstance(record, dict) and isinstance(value, str):
-            yield mended(value)
+            yield replace_lone_surrogates(value)
         else:
             reason = "missing_texts" if value is None else "malformed_records"
             expected = f"text in the field {field!r} (--text_field names another)"

@@ -40,7 +40,7 @@ from official.xlnet.configs.registry import VERBS
 from official.xlnet.errors import ConfigError, XLNetError, did_you_mean
 from official.xlnet.files.arguments import STANDARD
 from official.xlnet.files.flags_in_messages import called_with_flags
-from official.xlnet.files.json_files import json_line, mended
+from official.xlnet.files.json_files import json_line, replace_lone_surrogates
 from official.xlnet.files.schema import OneOf
 from official.xlnet.files.text import printable, printable_line
 
@@ -126,7 +126,7 @@ class _Outcome:
 def _arguments(arguments: list[str], outcome: _Outcome) -> dict[str, Any] | None:
     """The arguments of the verb's function; None after printing its help."""
     for argument in arguments:  # Rejects characters that no file system accepts.
-        if "\0" in argument or mended(argument) != argument:
+        if "\0" in argument or replace_lone_surrogates(argument) != argument:
             raise flags.Error(f"expected arguments in UTF-8, got {argument!r}")
     verb, arguments = as_called_today(outcome.verb, arguments)
     outcome.verb = verb

@@ -14,7 +14,7 @@ from typing import Any, ClassVar, TypeVar
 from official.xlnet.configs.registry import SETTINGS
 from official.xlnet.configs.validation import FINITE, require
 from official.xlnet.errors import ConfigError, did_you_mean, require_config
-from official.xlnet.files.schema import conform, plain, shown, without_rules
+from official.xlnet.files.schema import conform, python_scalar, shown, without_rules
 
 S = TypeVar("S", bound="Section")
 
@@ -243,7 +243,7 @@ def _kinds(section: Any) -> dict[str, tuple[Any, tuple[Any, ...]]]:
 
 def _decoded(value: Any, kind: Any, where: str) -> Any:
     """A value as one of a type; YAML has `1e-4` as a string, and numbers for names of classes."""
-    value = plain(value)
+    value = python_scalar(value)
     if isinstance(value, str) and float in (kind, *typing.get_args(kind)):
         with contextlib.suppress(ValueError):
             value = float(value)

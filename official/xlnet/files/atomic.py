@@ -1,4 +1,4 @@
-"""Files and directories that appear whole or not at all."""
+"""Atomic writing: files and directories appear whole or not at all."""
 
 from __future__ import annotations
 
@@ -19,8 +19,19 @@ from official.xlnet.errors import require_data
 from official.xlnet.files.urls import file_system_of, is_remote
 
 _TEMPORARY = re.compile(r".*\.[0-9a-f]{32}\.tmp")
-# File systems of this machine, whose kernel knows their locks.
-_LOCAL = {"bcachefs", "btrfs", "ext2", "ext3", "ext4", "f2fs", "overlay", "tmpfs", "xfs", "zfs"}
+# File systems of one machine, whose kernel knows their locks.
+_LOCAL_FILE_SYSTEMS = {
+    "bcachefs",
+    "btrfs",
+    "ext2",
+    "ext3",
+    "ext4",
+    "f2fs",
+    "overlay",
+    "tmpfs",
+    "xfs",
+    "zfs",
+}
 
 
 @contextlib.contextmanager
@@ -73,46 +84,53 @@ def new_folder(path: str) -> Iterator[str]:
     """Context manager that creates a directory atomically.
 
     Yields a temporary directory, which is renamed to `path` if the block succeeds, and removed
-    otherwise. Into an empty directory that is there, which may be a mount point, its content is
-    moved, the last file last. A directory that has the same content already stays as it is.
+    otherwise. If `path` is an empty directory, which may be a mount point, the files are moved into
+    it, in the order in which they were written. If it has the same content already, nothing is
+    written.
 
     Args:
       path: the directory to create.
 
     Raises:
       DataError: `path` exists and is neither an empty directory nor one with the same content.
-      OSError: a file cannot be written; the error names it as it would be called in `path`.
+      OSError: a file cannot be written; the error names its path in `path`.
     """
     path = os.path.realpath(path)
-    is_there = os.path.isdir(path)
-    parent = path if is_there else os.path.dirname(path)
+    exists = os.path.isdir(path)
+    parent = path if exists else os.path.dirname(path)
     os.makedirs(parent, exist_ok=True)
     with _temporary(parent, path, is_folder=True) as temporary:
         content = {*os.listdir(parent)} - {os.path.basename(temporary), "lost+found"}
-        is_new = is_there or not os.path.exists(path)
-        require_data(is_new, f"{path!r}", "a new or an empty folder", "a file")
+        is_file = not exists and os.path.exists(path)
+        require_data(not is_file, f"{path!r}", "a new or an empty folder", "a file")
         yield temporary
-        if content and is_there:
-            is_same = content == {*os.listdir(temporary)} and _has_files(path, temporary)
+        if exists and content:
+            is_same = content == {*os.listdir(temporary)} and _has_same_files(path, temporary)
             expected = "a new or an empty folder, or one with the same content"
             require_data(is_same, f"{path!r}", expected, "one with other files in it")
-        elif is_there:
-            for entry in sorted(os.scandir(temporary), key=lambda entry: entry.stat().st_mtime_ns):
+        elif exists:
+            entries = sorted(os.scandir(temporary), key=lambda entry: entry.stat().st_mtime_ns)
+            for entry in entries:
                 os.rename(entry.path, os.path.join(path, entry.name))
         else:
             os.rename(temporary, path)
 
 
-def _has_files(path: str, folder: str) -> bool:
-    """Whether a directory has the files of a folder, with the same bytes."""
-    files = [os.path.join(at, name) for at, _, names in os.walk(folder) for name in names]
-    names = [os.path.relpath(file, folder) for file in files]
-    return not any(filecmp.cmpfiles(folder, path, names, shallow=False)[1:])
+def _has_same_files(path: str, folder: str) -> bool:
+    """Whether a directory has the files of a folder, with the same content."""
+    relative_paths = []
+    for directory, _, names in os.walk(folder):
+        relative_paths += [os.path.relpath(os.path.join(directory, name), folder) for name in names]
+    _, different, missing = filecmp.cmpfiles(folder, path, relative_paths, shallow=False)
+    return not different and not missing
 
 
 @contextlib.contextmanager
 def _temporary(folder: str, path: str, is_folder: bool = False) -> Iterator[str]:
-    """Creates a file or folder, locked for the block; removes it and those of killed processes."""
+    """Yields the path of a temporary file or folder, locked and removed at the end of the block.
+
+    Temporary files and folders that killed processes left are removed, too.
+    """
     temporary = os.path.join(folder, f".{uuid.uuid4().hex}.tmp")
     try:
         remove_abandoned(folder, _TEMPORARY)
@@ -130,14 +148,17 @@ def _create_locked(path: str, is_folder: bool) -> int:
     while True:
         if is_folder:
             os.makedirs(path, exist_ok=True)
-        descriptor = os.open(path, os.O_RDONLY | (0 if is_folder else os.O_CREAT), 0o666)
-        if lock(descriptor) and os.path.exists(path):  # Another process had not removed it before.
+            descriptor = os.open(path, os.O_RDONLY)
+        else:
+            descriptor = os.open(path, os.O_RDONLY | os.O_CREAT, 0o666)
+        # Before it was locked, another process may have removed it as abandoned.
+        if lock(descriptor) and os.path.exists(path):
             return descriptor
         os.close(descriptor)
 
 
 def _move(temporary: str, path: str) -> None:
-    """Renames a file; a mounted file, which cannot be replaced, is overwritten."""
+    """Renames a file; overwrites a mounted file, which cannot be replaced."""
     try:
         os.replace(temporary, path)
     except OSError as error:
@@ -148,24 +169,26 @@ def _move(temporary: str, path: str) -> None:
 
 
 def lock(descriptor: int) -> bool:
-    """Locks an open file until it is closed; False if somebody else holds its lock."""
+    """Locks an open file until it is closed; returns False if another process holds its lock."""
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except OSError as error:  # Others: of a file system without locks, where nothing is removed.
-        return not isinstance(error, BlockingIOError)
+    except BlockingIOError:
+        return False
+    except OSError:  # The file system has no locks; nothing is removed there.
+        return True
     return True
 
 
 def remove_abandoned(folder: str, pattern: re.Pattern) -> None:
-    """Removes files and folders that killed processes left, whose locks nobody holds.
+    """Removes files and folders that killed processes left: no process holds their locks.
 
     Args:
-      folder: their folder. If processes elsewhere may write there, nothing is removed.
+      folder: their folder. Nothing is removed from a file system that other machines may use.
       pattern: pattern of their names.
     """
     with contextlib.suppress(OSError):
-        for name in filter(pattern.fullmatch, os.listdir(folder)):
-            if is_local(folder):
+        for name in os.listdir(folder):
+            if pattern.fullmatch(name) and is_local(folder):
                 path = os.path.join(folder, name)
                 descriptor = os.open(path, os.O_RDONLY)
                 if lock(descriptor):
@@ -180,32 +203,46 @@ def _remove(path: str) -> None:
 
 
 def raise_with_name(error: Any, temporary: str, path: str) -> NoReturn:
-    """Raises an error of a temporary file again, with the name that the user gave."""
+    """Raises an error about a temporary file again, with the path that the user passed."""
     if hasattr(error, "node_def"):  # An error of TensorFlow.
         message = error.message.replace(temporary, path)
         raise type(error)(error.node_def, error.op, message) from None
     if not isinstance(error, OSError):
         raise error
-    # ENOSPC has no file name; copying names both files.
+    # Errors of copying name both files; ENOSPC names none.
     names = [str(name) for name in (error.filename, error.filename2) if name] or [temporary]
-    for name in filter(lambda name: error.errno and temporary in name, names):
-        raise OSError(error.errno, error.strerror, name.replace(temporary, path)) from None
+    for name in names:
+        if error.errno and temporary in name:
+            raise OSError(error.errno, error.strerror, name.replace(temporary, path)) from None
     raise error
 
 
 def is_stream(path: str) -> bool:
     """Whether a path is a pipe, a terminal or another device, or one that the process has open."""
-    # Even where standard output is a file: others hold it open.
-    is_open = os.path.abspath(path).startswith(("/dev/std", "/dev/fd/", "/proc/"))
-    is_plain = os.path.isfile(path) or os.path.isdir(path)
-    return is_open or (os.path.exists(path) and not is_plain)
+    # Standard output may be a regular file, which other processes have open, too.
+    if os.path.abspath(path).startswith(("/dev/std", "/dev/fd/", "/proc/")):
+        return True
+    is_file_or_folder = os.path.isfile(path) or os.path.isdir(path)
+    return os.path.exists(path) and not is_file_or_folder
 
 
 def is_local(directory: str) -> bool:
-    """Whether the processes of this machine see each other's kernel locks in a directory."""
-    kinds = {}  # {mount point: file system}; a later mount hides an earlier one.
-    with contextlib.suppress(OSError):
-        for line in pathlib.Path("/proc/self/mountinfo").read_text("utf-8", "replace").splitlines():
-            kinds[line.split()[4].replace("\\040", " ")] = line.partition(" - ")[2].split()[0]
+    """Whether a directory is on a file system of this machine, whose kernel knows all its locks."""
+    file_systems = _mounted_file_systems()
     path = pathlib.Path(os.path.realpath(directory))
-    return next((kinds[str(x)] for x in (path, *path.parents) if str(x) in kinds), "") in _LOCAL
+    for folder in (path, *path.parents):
+        if str(folder) in file_systems:
+            return file_systems[str(folder)] in _LOCAL_FILE_SYSTEMS
+    return False
+
+
+def _mounted_file_systems() -> dict[str, str]:
+    """Returns {mount point: type of its file system}; a later mount hides an earlier one."""
+    file_systems = {}
+    with contextlib.suppress(OSError):
+        text = pathlib.Path("/proc/self/mountinfo").read_text("utf-8", "replace")
+        for line in text.splitlines():
+            mount, _, source = line.partition(" - ")
+            mount_point = mount.split()[4].replace("\\040", " ")
+            file_systems[mount_point] = source.split()[0]
+    return file_systems

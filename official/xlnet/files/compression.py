@@ -24,17 +24,18 @@ _MARKS = re.compile(
     rb"(?P<gzip>\x1f\x8b)|(?P<bz2>BZh\d1AY&SY)|(?P<xz>\xfd7zXZ\0)|(?P<zstd>\x28\xb5\x2f\xfd)"
 )
 
-# {kind: what creates the decompressor of a stream, and the most bytes where it takes a limit}
-_DECOMPRESSORS: dict[str, tuple[Any, ...]] = {
-    "gzip": (lambda: zlib.decompressobj(wbits=31),),
-    "bz2": (bz2.BZ2Decompressor, _MOST_BYTES),
-    "xz": (lzma.LZMADecompressor, _MOST_BYTES),
-    "zstd": (lambda: zstandard.ZstdDecompressor().decompressobj(),),
+# Functions that create the decompressor of a stream.
+_DECOMPRESSORS: dict[str, Callable[[], Any]] = {
+    "gzip": lambda: zlib.decompressobj(wbits=31),
+    "bz2": bz2.BZ2Decompressor,
+    "xz": lzma.LZMADecompressor,
+    "zstd": lambda: zstandard.ZstdDecompressor().decompressobj(),
 }
+_TAKE_LIMITS = (bz2.BZ2Decompressor, lzma.LZMADecompressor)  # Of bytes to decompress at once.
 
 
 def compression(path: str) -> str | None:
-    """Compression of a file: `gzip`, `bz2`, `xz`, `zstd`, or None.
+    """Returns the compression of a file: `gzip`, `bz2`, `xz`, `zstd`, or None.
 
     Args:
       path: path or URL of the file. Its first bytes decide, or else its extension.
@@ -45,7 +46,7 @@ def compression(path: str) -> str | None:
 
 
 def ending(path: str) -> str:
-    """The extension of a file, in lower case; of a compressed one, the extension before.
+    """Returns the extension of a file in lower case, without that of a compression.
 
     Example:
       >>> ending("train.CSV.gz")
@@ -68,46 +69,62 @@ def open_stream(path: str) -> Iterator[tuple[Any, IO[bytes]]]:
     Raises:
       DataError: inside the block, if the compressed file is invalid or truncated.
     """
-    kind = compression(path)
+    compression_type = compression(path)
     try:
         with file_system.open(path, "rb") as file:
-            new = _DECOMPRESSORS.get(kind or "")
-            yield (io.BufferedReader(_Decompressed(file, *new)) if new else file), file
+            if compression_type is None:
+                yield file, file
+            else:
+                new_decompressor = _DECOMPRESSORS[compression_type]
+                yield io.BufferedReader(_DecompressedFile(file, new_decompressor)), file
     except (EOFError, OSError, zlib.error, lzma.LZMAError, zstandard.ZstdError) as error:
-        if kind is None or getattr(error, "errno", None) is not None:  # Of the file itself.
+        is_about_file = getattr(error, "errno", None) is not None
+        if compression_type is None or is_about_file:
             raise
-        raise DataError(f"{path}: expected a complete {kind} file: {error}") from None
+        raise DataError(f"{path}: expected a complete {compression_type} file: {error}") from None
 
 
-def _streams(file: IO[bytes], new: Callable[[], Any], *most: int) -> Iterator[memoryview]:
-    """Decompressed blocks of a file of one or more streams, whose damage is always an error.
+def _decompressed_blocks(
+    file: IO[bytes], new_decompressor: Callable[[], Any]
+) -> Iterator[memoryview]:
+    """Yields decompressed blocks of a file of one or more streams, and raises errors for damage.
 
-    The readers of `bz2` and `lzma` end without an error before a second stream that is damaged;
-    that of `zstandard` does at the end of a truncated file. NUL bytes may follow a stream.
+    The readers of `bz2` and `lzma` ignore a damaged second stream; the reader of `zstandard`
+    ignores that a file is truncated. NUL bytes may follow a stream.
 
     Args:
       file: the compressed file.
-      new: creates the decompressor of a stream.
-      most: maximum number of bytes to decompress at once, where the decompressor takes one.
+      new_decompressor: creates the decompressor of a stream.
     """
     data = padding = b""
     while data := data or file.read(_INPUT_BYTES):
-        if data := data.lstrip(padding):
-            decompressor = new()
-            while not decompressor.eof:
-                needs_input = getattr(decompressor, "needs_input", True)
-                if needs_input and not (data := data or file.read(_INPUT_BYTES)):
+        data = data.lstrip(padding)
+        if not data:
+            continue
+        decompressor = new_decompressor()
+        limits = (_MOST_BYTES,) if isinstance(decompressor, _TAKE_LIMITS) else ()
+        while not decompressor.eof:
+            if getattr(decompressor, "needs_input", True):
+                data = data or file.read(_INPUT_BYTES)
+                if not data:
                     raise EOFError("compressed file ended before the end of a stream")
-                yield memoryview(decompressor.decompress(data, *most))
-                data = b""
-            data, padding = decompressor.unused_data, b"\0"
+            yield memoryview(decompressor.decompress(data, *limits))
+            data = b""
+        data = decompressor.unused_data
+        padding = b"\0"
 
 
-class _Decompressed(io.RawIOBase):
-    """The decompressed content of a file; for the arguments, see `_streams`."""
+class _DecompressedFile(io.RawIOBase):
+    """The decompressed content of a file.
 
-    def __init__(self, file: IO[bytes], new: Callable[[], Any], *most: int):
-        self._blocks, self._block = _streams(file, new, *most), memoryview(b"")
+    Args:
+      file: the compressed file.
+      new_decompressor: creates the decompressor of a stream.
+    """
+
+    def __init__(self, file: IO[bytes], new_decompressor: Callable[[], Any]):
+        self._blocks = _decompressed_blocks(file, new_decompressor)
+        self._block = memoryview(b"")
 
     def readable(self) -> bool:
         """Returns True."""
@@ -115,7 +132,12 @@ class _Decompressed(io.RawIOBase):
 
     def readinto(self, buffer: Any) -> int:
         """Fills the start of a buffer; returns the number of bytes, 0 at the end of the file."""
-        self._block = self._block or next(filter(None, self._blocks), self._block)
+        while not self._block:
+            next_block = next(self._blocks, None)
+            if next_block is None:
+                return 0
+            self._block = next_block
         size = min(len(buffer), len(self._block))
-        buffer[:size], self._block = self._block[:size], self._block[size:]
+        buffer[:size] = self._block[:size]
+        self._block = self._block[size:]
         return size

@@ -1,6 +1,6 @@
-"""JSON without lone surrogates, in and out; written files contain no NaN.
+"""Reading and writing JSON, without lone surrogates and, in written files, without NaN.
 
-Everything the package reads as JSON, from a training file to a checkpoint's record, is read here.
+All JSON that the package reads, from training files to checkpoint records, is read here.
 """
 
 from __future__ import annotations
@@ -39,25 +39,30 @@ def parse_json(text: str, where: str) -> Any:
     """
     try:
         tree = json.loads(text)
-        return changed(tree, mended) if _SURROGATE_ESCAPE.search(text) else tree
+        if _SURROGATE_ESCAPE.search(text):
+            tree = map_values(tree, replace_lone_surrogates)
+        return tree
     except (ValueError, RecursionError) as error:
         raise DataError(f"{where} is not valid JSON: {error}") from None
 
 
-def mended(value: Any) -> Any:
-    """A text with U+FFFD for lone surrogates, which UTF-8 cannot hold; other values as they are."""
+def replace_lone_surrogates(value: Any) -> Any:
+    """Returns a text with U+FFFD for lone surrogates, which UTF-8 cannot hold.
+
+    Values that are not texts are returned unchanged.
+    """
     return _LONE_SURROGATE.sub("\ufffd", value) if isinstance(value, str) else value
 
 
 def read_json(path: str, schema: Any = Any) -> Any:
-    """Returns the tree in a JSON file, in the form of a schema; see `parse_json` and `conform`.
+    """Returns the content of a JSON file, converted to a type; see `parse_json` and `conform`.
 
     Args:
       path: the file.
-      schema: the form; see `conform`.
+      schema: the type; see `conform`.
 
     Raises:
-      DataError: it is not JSON in UTF-8, or of another form.
+      DataError: it is not JSON in UTF-8, or of another type.
       FileNotFoundError: there is no file.
     """
     with open_text(path) as file:
@@ -65,9 +70,9 @@ def read_json(path: str, schema: Any = Any) -> Any:
 
 
 def read_record(path: str) -> dict[str, Any]:
-    """Returns the object in a record of progress, a JSON file; empty if there is none.
+    """Returns a progress record, a JSON object in a file; empty if there is none.
 
-    A damaged record counts as absent: its work is done again.
+    A damaged record counts as missing: its work is done again.
     """
     try:
         return read_json(path, dict[str, Any])
@@ -83,7 +88,7 @@ def json_text(tree: Any, indent: int | None = None) -> str:
     try:
         text = json.dumps(tree, ensure_ascii=False, allow_nan=False, indent=indent)
     except ValueError:
-        text = json.dumps(changed(tree, _finite), ensure_ascii=False, indent=indent)
+        text = json.dumps(map_values(tree, _none_if_not_finite), ensure_ascii=False, indent=indent)
     return text.encode("utf-8", "backslashreplace").decode()
 
 
@@ -95,21 +100,22 @@ def write_json(
 
 
 def json_line(tree: Any) -> str:
-    """Returns one line of JSON that is `printable`, in ASCII if standard output is."""
+    """Returns one line of JSON that is `printable`, in ASCII if standard output is not UTF-8."""
     text = printable(json_text(tree))
     encoding = (getattr(sys.stdout, "encoding", None) or "utf-8").lower().replace("-", "")
     return text if encoding == "utf8" else json.dumps(json.loads(text))
 
 
-def changed(tree: Any, change: Callable[[Any], Any]) -> Any:
-    """The tree with another value for each key, text and number."""
+def map_values(tree: Any, function: Callable[[Any], Any]) -> Any:
+    """Returns a tree in which a function was applied to each key, text and number."""
     if isinstance(tree, dict):
-        return {change(key): changed(value, change) for key, value in tree.items()}
+        return {function(key): map_values(value, function) for key, value in tree.items()}
     if isinstance(tree, list | tuple):
-        return [changed(value, change) for value in tree]
-    return change(tree)
+        return [map_values(item, function) for item in tree]
+    return function(tree)
 
 
-def _finite(value: Any) -> Any:
-    """None for NaN and infinities."""
-    return None if isinstance(value, float) and not math.isfinite(value) else value
+def _none_if_not_finite(value: Any) -> Any:
+    """Returns None for NaN and infinities, other values unchanged."""
+    is_finite = not isinstance(value, float) or math.isfinite(value)
+    return value if is_finite else None

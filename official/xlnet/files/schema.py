@@ -1,9 +1,9 @@
 """Values against types: `conform` decodes JSON, YAML, flags and arguments of functions.
 
-`int`, `float` (an integer will do), `str`, `bool`, `Any`, unions, `list[X]`, `Sequence[X]`,
-`dict[str, X]` and dataclasses of these. A `bool` is not a number, and NaN is none. `Annotated[X,
-rule]` adds rules, such as `Range(1, 9)` or `OneOf(("left", "right"))`: objects with a method
-`check(value, where)`.
+Types are `int`, `float` (which takes integers), `str`, `bool`, `Any`, unions, `list[X]`,
+`Sequence[X]`, `dict[str, X]` and dataclasses of these. Neither a `bool` nor NaN is a number.
+`Annotated[X, rule]` adds rules, such as `Range(1, 9)` or `OneOf(("left", "right"))`: objects with a
+method `check(value, where)`.
 """
 
 from __future__ import annotations
@@ -25,7 +25,9 @@ _FLOAT32_MAX = 3.4e38
 _NUMBERS: dict[Any, Any] = {int: numbers.Integral, float: numbers.Real}
 _LISTS = (collections.abc.Sequence, collections.abc.Iterable, list, tuple)
 _MAPPINGS = (collections.abc.Mapping, dict)
-_WORDS: dict[Any, str] = {
+_LARGEST_ARGUMENT = 2**63  # Exclusive, of integers: 64 bits.
+_LARGEST_INTEGER = 10**100
+_DESCRIPTIONS: dict[Any, str] = {
     str: "a string",
     int: "an integer",
     float: "a number",
@@ -114,15 +116,15 @@ class OneOfRegistry(OneOf):
         return default, *sorted(others)
 
 
-def conform(value: Any, kind: Any, where: str, error: type[Exception] = DataError) -> Any:
-    """Returns a value in the form of a type.
+def conform(value: Any, expected_type: Any, where: str, error: type[Exception] = DataError) -> Any:
+    """Returns a value converted to a type, if it is a value of this type.
 
-    Scalars of NumPy become those of Python, iterables lists or, where these are expected, tuples,
-    integers floats, and objects of JSON the dataclasses that are expected.
+    NumPy scalars become Python scalars, iterables become lists or tuples, integers become floats,
+    and JSON objects become dataclasses.
 
     Args:
       value: a value of JSON or YAML, or an argument.
-      kind: the type.
+      expected_type: the type, with rules if it is `Annotated`.
       where: what the value is, e.g. a path, for error messages.
       error: class of the error for a value of another type. A `TypeError`, for arguments, names
         the type of the value; integers have at most 64 bits then. With `ConfigError`, for
@@ -136,123 +138,163 @@ def conform(value: Any, kind: Any, where: str, error: type[Exception] = DataErro
       >>> conform({"a": 3}, dict[str, float], "example")
       {'a': 3.0}
     """
-    value = plain(value)
-    for option in options(kind, value, takes_nan=error is ConfigError):
-        return _conformed(value, option, where, error)
-    expected = " or ".join(map(_words, parts_of_union(kind)))
-    name = f"{type(value).__name__} " if issubclass(error, TypeError) else ""
-    raise error(f"{where}: expected {expected}, got {name}{shown(value)}")
+    value = python_scalar(value)
+    matching_types = options(expected_type, value, takes_nan=error is ConfigError)
+    if matching_types:
+        return _converted(value, matching_types[0], where, error)
+    descriptions = [_description(option) for option in parts_of_union(expected_type)]
+    got = shown(value)
+    if issubclass(error, TypeError):
+        got = f"{type(value).__name__} {got}"
+    raise error(f"{where}: expected {' or '.join(descriptions)}, got {got}")
 
 
 def check_fields(record: Any, error: type[Exception] = DataError) -> None:
     """Raises an error unless the fields of a dataclass are of their types; see `conform`."""
-    for name, kind in _hints(record.__class__).items():
-        conform(getattr(record, name), kind, name, error)
+    for name, field_type in _type_hints(record.__class__).items():
+        conform(getattr(record, name), field_type, name, error)
 
 
-def options(kind: Any, value: Any, takes_nan: bool = False) -> list[Any]:
-    """The types of a union, or a type itself, that a value is of; items are not looked at."""
-    return [option for option in parts_of_union(kind) if _fits(value, option, takes_nan)]
+def options(expected_type: Any, value: Any, takes_nan: bool = False) -> list[Any]:
+    """Returns the types of a union (or the type alone) that a value has; items are not checked."""
+    return [option for option in parts_of_union(expected_type) if _fits(value, option, takes_nan)]
 
 
-def parts_of_union(kind: Any) -> tuple[Any, ...]:
-    """The types of a union, or the type alone."""
-    is_union = typing.get_origin(kind) in (typing.Union, types.UnionType)
-    return typing.get_args(kind) if is_union else (kind,)
+def parts_of_union(expected_type: Any) -> tuple[Any, ...]:
+    """Returns the types of a union, or the type alone."""
+    is_union = typing.get_origin(expected_type) in (typing.Union, types.UnionType)
+    return typing.get_args(expected_type) if is_union else (expected_type,)
 
 
-def _fits(value: Any, kind: Any, takes_nan: bool) -> bool:
-    kind, rules = without_rules(kind)
-    origin, parts = typing.get_origin(kind) or kind, typing.get_args(kind)
+def without_rules(expected_type: Any) -> tuple[Any, tuple[Any, ...]]:
+    """Returns a type and the rules of its annotation."""
+    if typing.get_origin(expected_type) is Annotated:
+        return typing.get_args(expected_type)[0], expected_type.__metadata__
+    return expected_type, ()
+
+
+def _fits(value: Any, expected_type: Any, takes_nan: bool) -> bool:
+    """Whether a value is of a type that is not a union; items are not checked."""
+    plain_type, rules = without_rules(expected_type)
+    origin = typing.get_origin(plain_type) or plain_type
     if origin in (Any, Literal) or isinstance(origin, TypeVar):
         return True
     if origin in _LISTS:
-        is_table = hasattr(value, "columns") or hasattr(value, "column_names")
-        is_one = isinstance(value, str | bytes | os.PathLike)
-        has_items = isinstance(value, collections.abc.Iterable) and not is_one
-        if parts == (Any,):
-            return is_table or has_items  # Of any form; who reads it says which it takes.
-        unordered = isinstance(value, collections.abc.Mapping | collections.abc.Set)
-        return has_items and not is_table and not unordered
+        return _is_list(value, takes_tables=typing.get_args(plain_type) == (Any,))
     if origin in _NUMBERS:
         is_number = isinstance(value, _NUMBERS[origin]) and type(value) is not bool
         return is_number and (takes_nan or value == value)
-    if any(getattr(rule, "takes_paths", False) for rule in rules):
+    if _takes_paths(rules):
         return isinstance(value, str | os.PathLike)
-    is_object = dataclasses.is_dataclass(origin) and isinstance(value, dict)
-    return is_object or isinstance(value, origin)
+    if dataclasses.is_dataclass(origin) and isinstance(value, dict):
+        return True
+    return isinstance(value, origin)
 
 
-def _conformed(value: Any, kind: Any, where: str, error: type[Exception]) -> Any:
-    kind, rules = without_rules(kind)
-    origin, parts = typing.get_origin(kind) or kind, typing.get_args(kind)
-    if dataclasses.is_dataclass(kind) and isinstance(value, dict):
-        return _object(value, typing.cast(type, kind), where)
-    if origin in _LISTS and parts not in ((), (Any,)):
-        items = (conform(x, parts[0], f"{where}[{n}]", error) for n, x in enumerate(value))
-        value = tuple(items) if origin is tuple else list(items)
-    elif origin in _MAPPINGS and parts:
+def _is_list(value: Any, takes_tables: bool) -> bool:
+    """Whether a value has items in an order.
+
+    Args:
+      value: the value.
+      takes_tables: whether tables, dictionaries and sets count, too; their reader checks them.
+    """
+    is_table = hasattr(value, "columns") or hasattr(value, "column_names")
+    is_scalar = isinstance(value, str | bytes | os.PathLike)
+    has_items = isinstance(value, collections.abc.Iterable) and not is_scalar
+    if takes_tables:
+        return is_table or has_items
+    is_unordered = isinstance(value, collections.abc.Mapping | collections.abc.Set)
+    return has_items and not is_table and not is_unordered
+
+
+def _takes_paths(rules: tuple[Any, ...]) -> bool:
+    return any(getattr(rule, "takes_paths", False) for rule in rules)
+
+
+def _converted(value: Any, expected_type: Any, where: str, error: type[Exception]) -> Any:
+    """Returns a value of a type, with its items, converted and checked by the rules of the type."""
+    plain_type, rules = without_rules(expected_type)
+    origin = typing.get_origin(plain_type) or plain_type
+    item_types = typing.get_args(plain_type)
+    if dataclasses.is_dataclass(plain_type) and isinstance(value, dict):
+        return _dataclass_of(value, typing.cast(type, plain_type), where)
+    if origin in _LISTS and item_types not in ((), (Any,)):
+        items = [
+            conform(item, item_types[0], f"{where}[{index}]", error)
+            for index, item in enumerate(value)
+        ]
+        value = tuple(items) if origin is tuple else items
+    elif origin in _MAPPINGS and item_types:
+        key_type, item_type = item_types
         value = {
-            conform(key, parts[0], where, error): conform(x, parts[1], f"{where}: {key}", error)
-            for key, x in value.items()
+            conform(key, key_type, where, error): conform(item, item_type, f"{where}: {key}", error)
+            for key, item in value.items()
         }
     elif origin in _NUMBERS:
-        most = 2**63 if issubclass(error, TypeError) else 10**100
-        if isinstance(value, int) and abs(value) >= most:
+        limit = _LARGEST_ARGUMENT if issubclass(error, TypeError) else _LARGEST_INTEGER
+        if isinstance(value, int) and abs(value) >= limit:
             raise ConfigError(f"{where}: expected at most 64 bits, got {shown(value)}")
         value = origin(value)
+    return _checked(value, rules, where)
+
+
+def _checked(value: Any, rules: tuple[Any, ...], where: str) -> Any:
+    """Returns a value after its rules, which may return another value in its place."""
     for rule in rules:
         if hasattr(rule, "check"):
-            checked = rule.check(value, where)
-            value = value if checked is None else checked
+            replacement = rule.check(value, where)
+            value = value if replacement is None else replacement
     return value
 
 
-def without_rules(kind: Any) -> tuple[Any, tuple[Any, ...]]:
-    """A type and the rules of its annotation."""
-    if typing.get_origin(kind) is Annotated:
-        return typing.get_args(kind)[0], kind.__metadata__
-    return kind, ()
+def _dataclass_of(tree: dict[Any, Any], schema: type, where: str) -> Any:
+    """Returns the dataclass that a JSON object describes."""
+    type_hints = _type_hints(schema)
+    required = {
+        field.name for field in dataclasses.fields(schema) if field.default is dataclasses.MISSING
+    }
+    got = ", ".join(map(str, tree))
+    for key in sorted(required - tree.keys()):
+        raise DataError(f"{where}: expected the key {key!r}, got {got}")
+    for key in sorted(map(str, tree.keys() - type_hints)):
+        raise DataError(f"{where}: expected no key {key!r}, got {got}")
+    values = {
+        key: conform(value, type_hints[key], f"{where}: {key}") for key, value in tree.items()
+    }
+    return schema(**values)
 
 
-def _words(kind: Any) -> str:
+@functools.cache
+def _type_hints(schema: type) -> dict[str, Any]:
+    return typing.get_type_hints(schema, include_extras=True)
+
+
+def _description(expected_type: Any) -> str:
     """A type in words, e.g. `a list of strings`."""
-    kind, rules = without_rules(kind)
-    if any(getattr(rule, "takes_paths", False) for rule in rules):
+    plain_type, rules = without_rules(expected_type)
+    if _takes_paths(rules):
         return "a path"
-    origin, parts = typing.get_origin(kind) or kind, typing.get_args(kind)
+    origin = typing.get_origin(plain_type) or plain_type
+    item_types = typing.get_args(plain_type)
     if origin in _LISTS:
-        item = _words(parts[0]).partition(" ")[2] if parts and parts[0] is not Any else ""
+        if not item_types or item_types[0] is Any:
+            return "a list"
+        _, _, item = _description(item_types[0]).partition(" ")  # Without the article.
         return f"a list of {item}s" if item else "a list"
-    return _WORDS.get(origin) or origin.__name__
+    return _DESCRIPTIONS.get(origin) or origin.__name__
 
 
-def plain(value: Any) -> Any:
-    """A scalar of NumPy as one of Python; other values as they are."""
+def python_scalar(value: Any) -> Any:
+    """Returns a NumPy scalar as a Python scalar; other values unchanged."""
     is_scalar = getattr(value, "shape", None) == () and hasattr(value, "item")
     return value.item() if is_scalar else value
 
 
 def shown(value: Any, most: int = 60) -> str:
-    """`repr` of a value in one line, cut to `most` characters."""
+    """Returns the `repr` of a value in one line for a message, cut to `most` characters."""
+    shortened = value[:most] if isinstance(value, str) else value
     try:
-        text = " ".join(repr(value[:most] if isinstance(value, str) else value).splitlines())
+        text = " ".join(repr(shortened).splitlines())
     except ValueError:  # Python writes no integers of more than 4,300 digits.
         text = "an integer of thousands of digits"
     return text if len(text) <= most else f"{text[:most]}…"
-
-
-def _object(tree: dict[Any, Any], schema: type, where: str) -> Any:
-    hints, fields = _hints(schema), dataclasses.fields(schema)
-    required = {field.name for field in fields if field.default is dataclasses.MISSING}
-    for what, keys in (("the key", required - tree.keys()), ("no key", tree.keys() - hints)):
-        for key in sorted(map(str, keys)):
-            raise DataError(f"{where}: expected {what} {key!r}, got {', '.join(map(str, tree))}")
-    return schema(
-        **{key: conform(value, hints[key], f"{where}: {key}") for key, value in tree.items()}
-    )
-
-
-@functools.cache
-def _hints(schema: type) -> dict[str, Any]:
-    return typing.get_type_hints(schema, include_extras=True)

@@ -1,4 +1,4 @@
-"""The one place that opens text for reading: encoding, byte order mark, compression, line ends."""
+"""Opening text files for reading: encoding, byte order mark, compression, line ends."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from official.xlnet.files.compression import open_stream
 BYTE_ORDER_MARK = codecs.BOM_UTF8
 _HEAD_BYTES = 1024
 _MOST_NULS = 0.2  # Share of NUL bytes above which it is not UTF-8: in UTF-16, every second byte.
-# {first bytes: what has them}
+# {pattern of the first bytes of a file: its format, and how to convert it}
 _OTHER_FORMATS = {
     rb"PK\x03\x04": "a ZIP archive or an Excel workbook; unpack it, or save it as CSV in UTF-8",
     rb"PAR1": "a Parquet file",
@@ -33,8 +33,8 @@ _OTHER_FORMATS = {
 _ENCODINGS = {(1, 3): "UTF-16", (0, 2): "UTF-16", (1, 2, 3): "UTF-32", (0, 1, 2): "UTF-32"}
 
 
-# Control characters but tab and new line; marks that turn the direction of text, break lines or
-# show nothing. Joiners stay, which Persian and emoji need.
+# Control characters except tab and new line; characters that change the direction of text, break
+# lines or are invisible. Joiners, which Persian and emoji need, are shown.
 _NOT_SHOWN = re.compile(
     r"[\x00-\x08\x0b-\x1f\x7f-\x9f\xad\u061c\u180e\u200b\u200e\u200f\u2028-\u202e\u2060-\u206f"
     r"\ud800-\udfff\ufeff\ufff9-\ufffb]"
@@ -42,7 +42,7 @@ _NOT_SHOWN = re.compile(
 
 
 def printable(text: str) -> str:
-    r"""A text that is safe to show on a terminal: control characters are escaped.
+    r"""Returns a text that is safe to show on a terminal: control characters are escaped.
 
     Example:
       >>> printable("a\x1b[2Jb")
@@ -52,7 +52,7 @@ def printable(text: str) -> str:
 
 
 def printable_line(text: str) -> str:
-    r"""A text as one line of a log, in which line ends are escaped too; see `printable`.
+    r"""Returns a text as one line of a log, with line ends escaped too; see `printable`.
 
     Example:
       >>> printable_line("notes\nerror: .txt")
@@ -63,7 +63,7 @@ def printable_line(text: str) -> str:
 
 @contextlib.contextmanager
 def open_text(path: str, newline: str | None = None) -> Iterator[TextIO]:
-    r"""Context manager that opens a text file of any file system for reading.
+    r"""Context manager that opens a text file for reading.
 
     The text is UTF-8, with or without a byte order mark; gzip, bz2, xz and zstd are decompressed.
 
@@ -85,15 +85,15 @@ def open_text(path: str, newline: str | None = None) -> Iterator[TextIO]:
             try:
                 yield file
             except UnicodeDecodeError:
-                line, found = first_fault(path)
+                line, fault = first_fault(path)
                 raise DataError(
-                    f"{path}, line {line}: expected UTF-8, got {found}; if the file is in Latin-1 "
+                    f"{path}, line {line}: expected UTF-8, got {fault}; if the file is in Latin-1 "
                     f"or Windows-1252, {conversion('WINDOWS-1252', path)}"
                 ) from None
 
 
 def check_is_text(head: bytes, path: str) -> None:
-    """Checks that a file does not begin like a file of another format or encoding.
+    """Checks that the beginning of a file is not that of another format or encoding.
 
     Args:
       head: the first bytes of the file.
@@ -105,10 +105,10 @@ def check_is_text(head: bytes, path: str) -> None:
     """
     for mark, name in _OTHER_FORMATS.items():
         require_data(not re.match(mark, head, re.DOTALL), path, "text in UTF-8", name)
-    has_mark = head.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE))
-    if has_mark or head.count(0) > _MOST_NULS * max(len(head), 1):
-        places = tuple(sorted({place % 4 for place, byte in enumerate(head) if not byte}))
-        encoding = _ENCODINGS.get(places, "UTF-16" if has_mark else "")
+    has_utf16_mark = head.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE))
+    if has_utf16_mark or head.count(0) > _MOST_NULS * max(len(head), 1):
+        null_positions = {position % 4 for position, byte in enumerate(head) if byte == 0}
+        encoding = _ENCODINGS.get(tuple(sorted(null_positions)), "UTF-16" if has_utf16_mark else "")
         advice = f"; {conversion(encoding, path)}" if encoding else ""
         raise DataError(f"{path}: expected UTF-8, got {encoding or 'binary data'}{advice}")
 
@@ -124,12 +124,14 @@ def conversion(encoding: str, path: str) -> str:
 
 
 def first_fault(path: str) -> tuple[int, str]:
-    """Returns the line of the first byte of a file that is not UTF-8, and a description of it."""
-    number, decoder = 1, codecs.getincrementaldecoder("utf-8")()
+    """Returns the line number of the first byte that is not UTF-8, and a description of it."""
+    line_number = 1
+    decoder = codecs.getincrementaldecoder("utf-8")()
     with open_stream(path) as (stream, _):
-        for number, line in enumerate(stream, 1):
+        for line_number, line in enumerate(stream, 1):
             try:
                 decoder.decode(line)
             except UnicodeDecodeError as error:
-                return number, f"the byte 0x{error.object[error.start]:02x} ({error.reason})"
-    return number, "a file that ends within a character"
+                byte = error.object[error.start]
+                return line_number, f"the byte 0x{byte:02x} ({error.reason})"
+    return line_number, "a file that ends within a character"

@@ -1,4 +1,4 @@
-"""YAML from strangers: plain values, as `yaml.safe_load` reads them, and every key once."""
+"""Reading YAML of unknown origin: plain values, as `yaml.safe_load` reads them, without aliases."""
 
 from __future__ import annotations
 
@@ -24,10 +24,7 @@ def parse_yaml(text: str | bytes, where: str) -> Any:
     try:
         return yaml.load(text, _Loader)
     except (yaml.YAMLError, ValueError, RecursionError) as error:
-        message = getattr(error, "problem", None) or getattr(error, "reason", None) or str(error)
-        mark = getattr(error, "problem_mark", None)
-        place = f", line {mark.line + 1}" if mark else ""
-        raise ConfigError(f"{where}{place} is not valid YAML: {message}") from None
+        raise ConfigError(f"{where}{_line_of(error)} is not valid YAML: {_reason(error)}") from None
 
 
 def read_yaml(path: str) -> Any:
@@ -42,8 +39,17 @@ def read_yaml(path: str) -> Any:
     return parse_yaml(content, path)
 
 
+def _line_of(error: Exception) -> str:
+    mark = getattr(error, "problem_mark", None)
+    return f", line {mark.line + 1}" if mark else ""
+
+
+def _reason(error: Exception) -> str:
+    return getattr(error, "problem", None) or getattr(error, "reason", None) or str(error)
+
+
 class _Loader(yaml.SafeLoader):
-    """Loader without aliases, as a few bytes of them expand to gigabytes."""
+    """Loader that refuses aliases, a few bytes of which expand to gigabytes, and repeated keys."""
 
     def compose_node(self, parent, index):
         if self.check_event(yaml.AliasEvent):
@@ -52,13 +58,14 @@ class _Loader(yaml.SafeLoader):
         return super().compose_node(parent, index)
 
     def construct_mapping(self, node, deep=False):
-        seen: set[str] = set()
+        previous_keys: set[str] = set()
         for key, _ in node.value:
-            is_text = key.tag == "tag:yaml.org,2002:str"
-            if not is_text or key.value in seen:
-                expected = "every key once" if is_text else "text as a key"
-                got = f"{shown(key.value)}{' again' * is_text}"
-                problem = f"expected {expected}, got {got}"
+            problem = None
+            if key.tag != "tag:yaml.org,2002:str":
+                problem = f"expected text as a key, got {shown(key.value)}"
+            elif key.value in previous_keys:
+                problem = f"expected every key once, got {shown(key.value)} again"
+            if problem is not None:
                 raise yaml.MarkedYAMLError(problem=problem, problem_mark=key.start_mark)
-            seen.add(key.value)
+            previous_keys.add(key.value)
         return super().construct_mapping(node, deep)

@@ -16,7 +16,7 @@ import unicodedata
 
 import numpy as np
 
-from official.xlnet.files.json_files import mended
+from official.xlnet.files.json_files import replace_lone_surrogates
 
 _NON_ASCII_RUN = re.compile("([^\x00-\x7f]{1,16})")
 
@@ -43,7 +43,7 @@ def clean(
       '"Cafe" fine'
     """
     if keep_whitespace:
-        text = mended(text)
+        text = replace_lone_surrogates(text)
         return text.lower() if lowercase else text
     # The space is the only printable whitespace character.
     if not text.isprintable() or "  " in text or text[:1] == " " or text[-1:] == " ":
@@ -51,7 +51,7 @@ def clean(
     text = text.replace("``", '"').replace("''", '"')
     if not text.isascii():
         if keep_accents:
-            text = mended(text)
+            text = replace_lone_surrogates(text)
         else:
             parts = _NON_ASCII_RUN.split(text)  # ASCII, other, ASCII, …
             parts[1::2] = map(_fold, parts[1::2])
@@ -83,7 +83,7 @@ def clean_with_alignment(
       >>> clean_with_alignment("Cafe\u0301  ''")
       ('Cafe "', array([0, 1, 2, 3, 5, 7]), array([1, 2, 3, 5, 7, 9]))
     """
-    text = mended(text)
+    text = replace_lone_surrogates(text)
     if keep_whitespace:
         sizes = [len(character.lower()) if lowercase else 1 for character in text]
         source = np.repeat(np.arange(len(text)), sizes)
@@ -115,5 +115,5 @@ def clean_with_alignment(
 @functools.lru_cache(maxsize=1 << 16)
 def _fold(run: str) -> str:
     """NFKD without combining marks; lone surrogates are replaced by U+FFFD."""
-    decomposed = unicodedata.normalize("NFKD", mended(run))
+    decomposed = unicodedata.normalize("NFKD", replace_lone_surrogates(run))
     return "".join(c for c in decomposed if not unicodedata.combining(c))

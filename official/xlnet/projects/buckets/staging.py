@@ -21,7 +21,7 @@ from typing import Any
 from official.xlnet.errors import require_config
 from official.xlnet.files import file_system
 from official.xlnet.files.arguments import weighted
-from official.xlnet.files.json_files import changed
+from official.xlnet.files.json_files import map_values
 from official.xlnet.files.locks import only_writer
 from official.xlnet.files.urls import (
     COPIED_USES,
@@ -129,7 +129,7 @@ class _Stage:
         def replace(item: Any) -> Any:
             return replace_urls(item, self.path_of) if isinstance(item, str) else item
 
-        return changed(value, replace)
+        return map_values(value, replace)
 
     def fetch(self, url: str) -> None:
         """Copies a file or directory, if it exists, to its local path."""

@@ -25,7 +25,7 @@ from official.xlnet.configs.task import TaskConfig
 from official.xlnet.data.examples import Label, TextExample
 from official.xlnet.data.reading import Reading, register_reader
 from official.xlnet.errors import ArgumentTypeError, DataError, require_data
-from official.xlnet.files.json_files import mended
+from official.xlnet.files.json_files import replace_lone_surrogates
 from official.xlnet.files.schema import shown
 from official.xlnet.files.text import open_text
 from official.xlnet.tasks.classification import ClassificationConfig
@@ -125,7 +125,9 @@ def read_folder(reading: Reading) -> Iterator[TextExample]:
                 reading.reject("bad_utf8", str(error))
                 continue
             name = f"{label}/{os.path.splitext(name)[0]}"
-            yield TextExample(mended(name), (content,), mended(label))
+            yield TextExample(
+                replace_lone_surrogates(name), (content,), replace_lone_surrogates(label)
+            )
 
 
 def read_label(row: Row, column: str, settings: TaskConfig) -> Label:
