@@ -7,19 +7,16 @@ shards do not depend on the number of workers; other formats have parts of their
 from __future__ import annotations
 
 import collections
-import datetime
 import hashlib
 import json
 import os
 import re
 from collections.abc import Sequence
 
-import fsspec
-
 from data_prep.corpus.formats import DETECTION_BYTES, TFDS_PREFIX, Shard, detected_format
 from data_prep.settings import ReadOptions
 from official.xlnet.configs.registry import TEXT_FORMATS
-from official.xlnet.errors import DataError, require_data, require_extra
+from official.xlnet.errors import DataError, require_data
 from official.xlnet.files import file_system
 from official.xlnet.files.arguments import DataFrame, weighted
 from official.xlnet.files.checksums import sha256_of
@@ -29,7 +26,6 @@ from official.xlnet.files.text import BYTE_ORDER_MARK, check_is_text
 _MIN_SHARD_BYTES, _MAX_SHARD_BYTES, _TARGET_NUM_SHARDS = 4 << 20, 64 << 20, 256
 _TABLES = (".csv", ".tsv")
 _JSON_OBJECT = re.compile(rb'\{\s*"(?:[^"\\]|\\.)*"\s*:')
-_EPOCH = datetime.datetime(1970, 1, 1, tzinfo=datetime.UTC)
 
 Paths = str | os.PathLike | Sequence[str | os.PathLike] | DataFrame
 
@@ -90,17 +86,12 @@ def find_shards(inputs: Sequence[str], options: ReadOptions) -> list[Shard]:
 def list_of_paths(inputs: Paths) -> list[str]:
     """Returns the paths of a corpus as strings; one path alone is a list of one.
 
-    A table is written to memory, under a name by its content, so that the same one resumes.
+    A data frame is written to a file in memory, whose name depends on its content.
     """
     if isinstance(inputs, DataFrame):
-        require_extra("pyarrow", "parquet", "a data frame as input")
-        frame = inputs.to_pandas() if hasattr(inputs, "to_pandas") else inputs
-        content = frame.to_parquet(None)
-        name = f"/{hashlib.sha256(content).hexdigest()}.parquet"
-        memory = fsspec.filesystem("memory")
-        memory.pipe(name, content)
-        memory.store[name].created = _EPOCH  # The name is its version, in any process.
-        return [f"memory:/{name}"]
+        from data_prep.corpus.frames import frame_url
+
+        return [frame_url(inputs)]
     paths = [inputs] if isinstance(inputs, str | os.PathLike) else inputs
     return [os.fspath(path) for path in paths]
 

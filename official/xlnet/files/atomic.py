@@ -20,18 +20,9 @@ from official.xlnet.files.urls import file_system_of, is_remote
 
 _TEMPORARY = re.compile(r".*\.[0-9a-f]{32}\.tmp")
 # File systems of one machine, whose kernel knows their locks.
-_LOCAL_FILE_SYSTEMS = {
-    "bcachefs",
-    "btrfs",
-    "ext2",
-    "ext3",
-    "ext4",
-    "f2fs",
-    "overlay",
-    "tmpfs",
-    "xfs",
-    "zfs",
-}
+_LOCAL_FILE_SYSTEMS = frozenset(
+    ["bcachefs", "btrfs", "ext2", "ext3", "ext4", "f2fs", "overlay", "tmpfs", "xfs", "zfs"]
+)
 
 
 @contextlib.contextmanager

@@ -1,12 +1,12 @@
 """Reproducibility, resuming, held-out and dropped documents, and what settings are refused."""
 
 import gzip
+import hashlib
 import json
 import os
 import pathlib
 import random
 
-import fsspec
 import numpy as np
 import pandas
 import pytest
@@ -16,6 +16,7 @@ from data_prep.corpus import corpus
 from data_prep.records import lane_files
 from official.xlnet.data.pretraining_dataset import pretraining_dataset
 from official.xlnet.data.schema import Manifest
+from official.xlnet.files import file_system
 from official.xlnet.files.locks import only_writer
 from tests.helpers.compare import assert_refused
 from tests.helpers.corpora import (
@@ -73,9 +74,14 @@ def test_a_frame_is_read_as_its_parquet_file(tmp_path):
     files, frames = contents(tmp_path / "file"), contents(tmp_path / "frame")
     assert files.pop("manifest.json") != frames.pop("manifest.json")
     assert files == frames
-    fsspec.filesystem("memory").store.clear()
+    frames._contents.clear()  # As in another process.
     assert prepare(frame.copy(), tmp_path / "frame")["documents"] == len(texts)
     assert_refused("data set of other text", prepare, frame[1:], tmp_path / "frame")
+    url = frames.frame_url(frame)
+    # What fsspec gave for a file in memory, which data sets of 1.0.0 have recorded.
+    info = f"{{'name': '{url[7:]}', 'size': {file_system.size(url)}, 'type': 'file', "
+    info += "'created': datetime.datetime(1970, 1, 1, 0, 0, tzinfo=datetime.timezone.utc)}"
+    assert file_system.version(url) == hashlib.sha256(info.encode()).hexdigest()
     assert_refused("expected a path, got a text of", prepare, texts, tmp_path / "list")
 
 

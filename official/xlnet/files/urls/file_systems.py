@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import abc
+import errno
+import os
 from typing import Any
 
 
@@ -10,7 +12,7 @@ class FileSystem(abc.ABC):
     """Files of a scheme of URLs: base class for `register_file_system`.
 
     Methods are called with whole URLs. `FileNotFoundError` says that a file or directory does not
-    exist.
+    exist. A file system without the methods that write is read-only.
     """
 
     @abc.abstractmethod
@@ -40,25 +42,25 @@ class FileSystem(abc.ABC):
     def glob(self, pattern: str) -> list[str]:
         """Returns the URLs that match a pattern; `**` matches directories recursively."""
 
-    @abc.abstractmethod
     def remove(self, url: str) -> None:
         """Removes a file."""
+        raise _read_only(url)
 
-    @abc.abstractmethod
     def remove_tree(self, directory: str) -> None:
         """Removes a directory with all that is in it."""
+        raise _read_only(directory)
 
-    @abc.abstractmethod
     def upload(self, local: str, url: str) -> None:
         """Copies a local file to a URL, where it appears whole; its directory is made."""
+        raise _read_only(url)
 
-    @abc.abstractmethod
     def create(self, url: str, content: bytes) -> None:
         """Writes a file that does not exist yet.
 
         Raises:
           FileExistsError: it exists.
         """
+        raise _read_only(url)
 
     def size(self, url: str) -> int:
         """Returns the size of a file in bytes."""
@@ -74,3 +76,7 @@ class FileSystem(abc.ABC):
 
     def fail_at_once(self) -> None:  # noqa: B027  Optional.
         """Turns repeated attempts off, for the calls of this thread."""
+
+
+def _read_only(url: str) -> OSError:
+    return OSError(errno.EROFS, os.strerror(errno.EROFS), url)
