@@ -12,7 +12,7 @@ import pandas
 import pytest
 import yaml
 
-from data_prep.corpus import corpus
+from data_prep.corpus import corpus, frames
 from data_prep.records import lane_files
 from official.xlnet.data.pretraining_dataset import pretraining_dataset
 from official.xlnet.data.schema import Manifest
@@ -71,9 +71,9 @@ def test_a_frame_is_read_as_its_parquet_file(tmp_path):
     frame.to_parquet(tmp_path / "texts.parquet")
     prepare(tmp_path / "texts.parquet", tmp_path / "file")
     prepare(frame, tmp_path / "frame", num_workers=2)
-    files, frames = contents(tmp_path / "file"), contents(tmp_path / "frame")
-    assert files.pop("manifest.json") != frames.pop("manifest.json")
-    assert files == frames
+    files, frame_files = contents(tmp_path / "file"), contents(tmp_path / "frame")
+    assert files.pop("manifest.json") != frame_files.pop("manifest.json")
+    assert files == frame_files
     frames._contents.clear()  # As in another process.
     assert prepare(frame.copy(), tmp_path / "frame")["documents"] == len(texts)
     assert_refused("data set of other text", prepare, frame[1:], tmp_path / "frame")
