@@ -30,6 +30,7 @@ from official.xlnet.configs.registry import (
     SERVICES,
     TASKS,
     TEXT_FORMATS,
+    VERBS,
 )
 from official.xlnet.configs.training import TrainingConfig
 from official.xlnet.errors import ConfigError
@@ -46,7 +47,7 @@ pytestmark = pytest.mark.slow
 
 PAGE = blocks(ROOT / "docs/extending.md")
 REGISTRIES = (OBJECTIVES, AUXILIARY, NETWORKS, SETTINGS, TASKS, HEADS, SERVICES, TEXT_FORMATS)
-REGISTRIES += (FILE_READERS, FOLDER_READERS, OPTIMIZERS, SCHEDULES, PRETRAINING_PAGES)
+REGISTRIES += (FILE_READERS, FOLDER_READERS, OPTIMIZERS, SCHEDULES, PRETRAINING_PAGES, VERBS)
 MODULES = (
     "prefix_lm",
     "convolutions",
@@ -54,6 +55,7 @@ MODULES = (
     "stars",
     "fortunes",
     "lion",
+    "longest",
     "curve",
     "test_parts",
 )
@@ -144,6 +146,7 @@ def test_the_commands_of_the_page(directory, vocab_file, capsys):
             assert xlnet(verb, *arguments) == 0, shlex.join([verb, *arguments])
             figures[verb] = json.loads(capsys.readouterr().out.splitlines()[-1])
     assert figures["prepare"]["documents"] == len(documents)
+    assert len(figures["longest"]["lines"]) == 2
     assert figures["pretrain"]["step"] == 3
     assert np.isfinite(figures["pretrain"]["loss"])
     curve = (directory / "runs/curve/curve.csv").read_text().splitlines()
