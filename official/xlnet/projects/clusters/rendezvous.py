@@ -90,11 +90,15 @@ class _Wait:
         self._start = time.monotonic()
         self._seconds_at_last_line = 0.0
 
-    def describe(self, index: int) -> str:
-        """Returns the index of a worker and its address, if that is known."""
-        address = self._addresses[index]
-        name = f"worker {index} of {len(self._addresses)}"
-        return f"{name} ({address})" if address else name
+    def describe(self, indices: Iterable[int]) -> str:
+        """Returns the indices of workers and their addresses, where these are known."""
+        descriptions = []
+        for index in indices:
+            description = f"worker {index} of {len(self._addresses)}"
+            if self._addresses[index]:
+                description += f" ({self._addresses[index]})"
+            descriptions.append(description)
+        return ", ".join(descriptions)
 
     def check(self, missing: str, reason: str = "") -> None:
         """Logs missing workers every half minute; raises `PeerLostError` after the limit."""
@@ -128,11 +132,11 @@ def _gather(server: socket.socket, this_worker: _Worker, wait: _Wait) -> list[st
                     connections[arrival.number] = arrival.connection
                     if not this_worker.cluster[arrival.number]:
                         addresses[arrival.number] = arrival.address
-                _drop_lost_workers(connections, others, wait)
-                missing = [number for number in others if number not in connections]
-                if not missing:
+                absent = [number for number in others if number not in connections]
+                lost = _drop_lost_workers(connections, wait.describe(absent))
+                if not absent and not lost:
                     break
-                wait.check(_described(missing, wait))
+                wait.check(wait.describe([*absent, *lost]))
                 address = next(addresses_to_call, None)
                 if address is not None:
                     _call(address, this_worker)
@@ -143,19 +147,19 @@ def _gather(server: socket.socket, this_worker: _Worker, wait: _Wait) -> list[st
     return addresses
 
 
-def _drop_lost_workers(
-    connections: dict[int, socket.socket], others: Iterable[int], wait: _Wait
-) -> None:
-    """Tells all connected workers who is missing, and closes connections that do not answer."""
-    missing = _described([number for number in others if number not in connections], wait)
-    for number, connection in list(connections.items()):
+def _drop_lost_workers(connections: dict[int, socket.socket], missing: str) -> list[int]:
+    """Tells all connected workers who is missing, and closes connections that do not answer.
+
+    Returns:
+      The indices of the workers that do not answer.
+    """
+    lost = []
+    for number, connection in connections.items():
         if not _answers(connection, missing):
-            connection.close()
-            del connections[number]
-
-
-def _described(numbers: Iterable[int], wait: _Wait) -> str:
-    return ", ".join(wait.describe(number) for number in numbers)
+            lost.append(number)
+    for number in lost:
+        connections.pop(number).close()
+    return lost
 
 
 @dataclasses.dataclass(frozen=True)
@@ -232,7 +236,7 @@ def _join(server: socket.socket, this_worker: _Worker, wait: _Wait) -> list[str]
             pass
         except OSError as error:  # The first worker has not started yet.
             reason = f" ({error})"
-        wait.check(wait.describe(0), reason)
+        wait.check(wait.describe([0]), reason)
         _answer_call(server, this_worker)
 
 
