@@ -36,7 +36,7 @@ from official.xlnet.commands.other_names import (
     require_one_value,
     uses_of,
 )
-from official.xlnet.configs.registry import VERBS
+from official.xlnet.configs.registry import REMOVED_VERBS, VERBS
 from official.xlnet.errors import ConfigError, XLNetError, did_you_mean
 from official.xlnet.files.arguments import STANDARD
 from official.xlnet.files.flags_in_messages import called_with_flags
@@ -60,10 +60,6 @@ usage: xlnet VERB [--flag=value ...]
 
 `xlnet VERB --help` shows the flags of a verb.
 """
-_REMOVED = {
-    "inspect runs": "tensorboard --logdir=DIR shows the curves of runs",
-    "inspect steps": "use official.xlnet.projects.pictures.attention_maps.token_steps in Python",
-}
 # In the path of a module of others; this package may be installed beside them.
 _LIBRARIES = re.compile(r"-packages/(?!official/xlnet/|data_prep/)")
 _DISK_ERRORS = (
@@ -198,8 +194,8 @@ def _verb(arguments: list[str], outcome: _Outcome) -> tuple[str, list[str]]:
         return "", []
     if of_group:  # A verb of two words.
         verb, rest = " ".join(arguments[:2]), rest[1:]
-    if verb in _REMOVED:
-        outcome.status = _fail(f"xlnet: {verb} was removed: {_REMOVED[verb]}")
+    if REMOVED_VERBS.is_known(verb):
+        outcome.status = _fail(f"xlnet: {verb} was removed: {REMOVED_VERBS[verb]()}")
         return "", []
     if verb not in known:
         expected = sorted(of_group or known)

@@ -46,8 +46,9 @@ VERBS = {
     + "|--output=OUT",
     "predict": "predict|--model=TASK|--input=DEV|--output=OUT.jsonl",
     "export": "export|--model=TASK|--output=OUT",
-    "inspect": "inspect|records|DATA|--output=OUT.html",
 }
+if DECLARED.is_listed("inspect records"):  # A project brings it.
+    VERBS["inspect"] = "inspect|records|DATA|--output=OUT.html"
 
 
 @pytest.fixture

@@ -24,6 +24,8 @@ VERBS = Registry[Any](
     export="api.export",
     convert="api.convert",
 )
+# Functions that return what to use instead of a verb of former versions.
+REMOVED_VERBS = Registry[Any]("removed verb")
 # Functions and classes of `official.xlnet` that projects bring.
 PUBLIC_NAMES = Registry[Any]("public name")
 NETWORKS = Registry[Any]("model.network", xlnet="modeling.networks.xlnet_encoder")

@@ -59,10 +59,26 @@ def test_command_writes_a_self_contained_page(world, tmp_path, capsys):
         (["records", world.data, "--output=page.pdf"], ".html"),
         (["records", world.data, "--layers=1"], "layers"),
         (["nothing"], "inspect attention, inspect records"),
+        (["recods"], "unknown verb 'inspect recods'; did you mean 'inspect records'?"),
+        (["runs"], "inspect runs was removed: tensorboard --logdir=DIR shows the curves of runs"),
+        (
+            ["steps"],
+            "inspect steps was removed: use official.xlnet.projects.pictures.attention_maps",
+        ),
         (["records", world.data, "--lane=9"], "expected --lane from 0 to 5 in train, got 9"),
     ):
         command("inspect", *wrong, status=2)
         assert message in capsys.readouterr().err
+
+
+def test_the_configuration_is_not_replaced(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "texts.npy").write_bytes(b"what would be lost\n")
+    (tmp_path / "link").symlink_to("texts.npy")
+    for output in ("texts.npy", "./texts.npy", "link"):
+        command("inspect", "records", "data", config="texts.npy", output=output, status=2)
+        assert "--output: expected another file than the input" in capsys.readouterr().err
+    assert (tmp_path / "texts.npy").read_bytes() == b"what would be lost\n"
 
 
 @pytest.mark.parametrize("name", FAULTS)

@@ -135,7 +135,6 @@ def test_last_line_of_output_is_json(capsys):
     [
         (["ader"], "xlnet: unknown verb 'ader'; did you mean 'adder'?"),
         (["adder"], "xlnet adder: --numbers is required"),
-        (["inspect", "recods"], "unknown verb 'inspect recods'; did you mean 'inspect records'?"),
         (["adder", "--numbers=1", "--fial=bug"], "unknown flag --fial; did you mean '--fail'?"),
         (["adder", "--numbers=1", "stray"], "unexpected argument 'stray'"),
         (["adder", "--numbers=1", "--fail=loud"], "--fail: expected one of"),
@@ -190,7 +189,6 @@ READERS = [
     ("embed", "--model=m", "--input=texts.npy"),
     ("score", "--model=m", "--input=texts.npy"),
     ("generate", "--model=m", "--input=texts.npy"),
-    ("inspect", "records", "--config=texts.npy", "data"),
 ]
 
 

@@ -9,6 +9,7 @@ from typing import Annotated, Any
 
 from official.xlnet.api.arguments import Model
 from official.xlnet.api.verbs import INSPECT, register_verb
+from official.xlnet.configs.registry import REMOVED_VERBS
 from official.xlnet.configs.validation import require
 from official.xlnet.files.arguments import COMMAS, OutputFile, Path
 from official.xlnet.files.public import public
@@ -138,3 +139,15 @@ def records(
         "context_length": window.context_length,
         "targets": int(window.is_target.sum()),
     }
+
+
+@REMOVED_VERBS.register("inspect runs")
+def instead_of_runs() -> str:
+    """Returns what shows the curves of runs today."""
+    return "tensorboard --logdir=DIR shows the curves of runs"
+
+
+@REMOVED_VERBS.register("inspect steps")
+def instead_of_steps() -> str:
+    """Returns what counts the steps of tokens today."""
+    return "use official.xlnet.projects.pictures.attention_maps.token_steps in Python"
