@@ -76,7 +76,7 @@ def test_the_configuration_is_not_replaced(tmp_path, monkeypatch, capsys):
     (tmp_path / "texts.npy").write_bytes(b"what would be lost\n")
     (tmp_path / "link").symlink_to("texts.npy")
     for output in ("texts.npy", "./texts.npy", "link"):
-        command("inspect", "records", "data", config="texts.npy", output=output, status=2)
+        command("inspect records", "data", config="texts.npy", output=output, status=2)
         assert "--output: expected another file than the input" in capsys.readouterr().err
     assert (tmp_path / "texts.npy").read_bytes() == b"what would be lost\n"
 
