@@ -1,6 +1,6 @@
 """Types of arguments that are checked by what they name: models, overrides and tasks.
 
-Their rules have `looks_up`: they are checked after all others, see `check_arguments`.
+The rule of models has `looks_up`: it is checked after all others, see `check_arguments`.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from typing import Annotated
 
 from official.xlnet.configs.registry import task_settings
 from official.xlnet.files import file_system
-from official.xlnet.files.arguments import AnyPath, Path
+from official.xlnet.files.arguments import Path
 
 
 @dataclasses.dataclass(frozen=True)
@@ -30,8 +30,6 @@ class _IsModel:
 class _IsOverride:
     """Rule: `key=value` with a known key and a value of its type; see `XLNetConfig.load`."""
 
-    looks_up = True
-
     def check(self, override: str, where: str) -> None:
         from official.xlnet.configs.experiment import XLNetConfig
 
@@ -42,13 +40,10 @@ class _IsOverride:
 class _IsTask:
     """Rule: the name of a task type or data set."""
 
-    looks_up = True
-
     def check(self, name: str, where: str) -> None:
         task_settings(name)
 
 
 Model = Annotated[Path, _IsModel()]
-AnyModel = Annotated[AnyPath, _IsModel()]
 Override = Annotated[str, _IsOverride()]
 TaskName = Annotated[str, _IsTask()]

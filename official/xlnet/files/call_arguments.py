@@ -19,7 +19,7 @@ def check_arguments(function: Callable[..., Any], arguments: dict[str, Any]) -> 
     Args:
       function: the function.
       arguments: {parameter: value}, changed in place. Paths are checked first; rules with an
-        attribute `looks_up` last, as they read files or tables.
+        attribute `looks_up` last, as they look for files.
 
     Returns:
       {parameter with paths: their use}, see `PathRule`.

@@ -247,10 +247,10 @@ import contextlib, os, sys, warnings
 from absl import logging
 from official import xlnet
 from official.xlnet import cli
-from official.xlnet.api.verbs import GROUPS
+from official.xlnet.configs.registry import VERBS
 from official.xlnet.runtime.progress import Progress, elapsed_time, progress_bar
 
-def call(verb, rest):
+def talk(rest):
     file = open(sys.argv[1], "wb")
     for number in range(9):
         Progress(sys.stderr).show("text")
@@ -262,9 +262,10 @@ def call(verb, rest):
     with contextlib.suppress(OSError):
         os.write(2, b"text")
     assert not os.fstat(file.fileno()).st_size
-    return (lambda: {"done": 1}) if rest else (lambda: 1 / 0)
+    return {"done": 1} if rest else 1 / 0
 
-cli._call = call
+cli._values = lambda verb, rest: {"rest": rest}
+VERBS["vocab"].function = talk
 sys.exit(cli.main())
 """
 
@@ -280,7 +281,7 @@ def test_a_log_that_is_full_or_closed_ends_no_work(log, tmp_path):
 
 
 def test_a_broken_pipe_of_a_worker_is_said(monkeypatch, capsys):
-    monkeypatch.setattr(cli, "_call", mock.Mock(side_effect=BrokenPipeError(32, "Broken pipe")))
+    monkeypatch.setattr(cli, "_values", mock.Mock(side_effect=BrokenPipeError(32, "Broken pipe")))
     assert cli.main(["prepare"]) == 2
     assert "Broken pipe" in capsys.readouterr().err
 

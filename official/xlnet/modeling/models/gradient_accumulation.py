@@ -83,10 +83,9 @@ def _in_parallel(gradients: Callable, num_slices: int) -> Callable:
         return gradients
 
     def summed(task: ObjectiveBatch, seed: tf.Tensor):
-        parts = [
-            gradients(_slice(task, number, num_slices), fold_in(seed, number))
-            for number in range(num_slices)
-        ]
+        parts = []
+        for number in range(num_slices):
+            parts.append(gradients(_slice(task, number, num_slices), fold_in(seed, number)))
         of_slices, loss_sums, memories = zip(*parts, strict=True)
         total = [
             tf.add_n(_dense(each)) if each[0] is not None else None
