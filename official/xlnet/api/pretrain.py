@@ -83,8 +83,8 @@ def pretrain(
     rank = config.training.lora_rank
     require(not rank, "training.lora_rank", "0, as adapters are for fine-tuning", rank)
     with loading_tensorflow():
-        from official.xlnet.training.pretraining import run_pretraining
-    return run_pretraining(
+        from official.xlnet.training.pretraining import prepared_pretraining
+    with prepared_pretraining(
         config,
         data,
         output,
@@ -94,4 +94,6 @@ def pretrain(
         strategy=strategy,
         cpu_devices=cpu_devices,
         cluster_timeout=cluster_timeout,
-    )
+    ) as run:
+        run.loop.train(run.inputs, init_from)
+        return run.finish()

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
+import dataclasses
 import os
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 import tensorflow as tf
@@ -26,46 +28,33 @@ from official.xlnet.training.run_data import RunData
 _FINAL_STEPS = 100  # The reported loss is the mean over these last steps.
 
 
-@host_state_kept()
-def run_pretraining(
-    config: XLNetConfig,
-    data: str | Sequence[str],
-    output: str,
-    *,
-    steps: int | None = None,
-    minutes: float | None = None,
-    init_from: str | None = None,
-    strategy: str | tf.distribute.Strategy = "one_device",
-    cpu_devices: int = 1,
-    cluster_timeout: float = CLUSTER_TIMEOUT,
-) -> dict[str, float]:
-    """Pre-trains a model of a configuration; see `official.xlnet.api.pretrain.pretrain`."""
-    distribution = prepare_devices(config.training, strategy, cpu_devices, cluster_timeout)
-    several = [data] if isinstance(data, str) else data
-    paths, shares = zip(*map(weighted, several), strict=True)
-    vocab = os.path.join(init_from or paths[0], VOCAB_FILE)
-    records = [Records(path, config, vocab) for path in paths]
-    run_data = RunData(config.training, records, distribution, shares)
-    inputs = {"records": run_data.checksum, "initial weights": weights_checksum(init_from)}
-    loop = PretrainingLoop(
-        config,
-        run_data,
-        init_from is not None,
-        output=output,
-        vocab=vocab,
-        strategy=distribution,
-        last_step=config.training.num_steps if steps is None else steps,
-        minutes=minutes,
-    )
-    with (
-        only_writer(output, loop.is_chief),
-        reading_errors(paths[0], "train", *paths[1:]),
-        loop.workers.lost_worker_errors(),
-    ):
-        loop.train(inputs, init_from)
-        history = read_history(output)
+@dataclasses.dataclass(frozen=True)
+class PreparedPretraining:
+    """A pre-training run whose data is open and whose directory is locked.
+
+    Attributes:
+      loop: the training loop; `loop.train(inputs, init_from)` runs the remaining steps.
+      inputs: checksums of what the run is made from.
+      records: the data sets; the first one is evaluated.
+      paths: their directories.
+      output: the model directory.
+    """
+
+    loop: PretrainingLoop
+    inputs: dict[str, str | None]
+    records: Sequence[Records]
+    paths: Sequence[str]
+    output: str
+
+    def finish(self) -> dict[str, float]:
+        """Returns the result of the run, see `pretrain`, and writes its pages.
+
+        Raises:
+          DataError: no window had a target.
+        """
+        loop, history = self.loop, read_history(self.output)
         if not history:
-            where = ", ".join(paths)
+            where = ", ".join(self.paths)
             raise DataError(f"{where}: expected windows with targets, got no target in any step")
         first = history[-1]["step"] - _FINAL_STEPS  # A line may be of several steps.
         losses = [line["loss"] for line in history if line["step"] > first]
@@ -76,15 +65,57 @@ def run_pretraining(
             "steps_without_targets": loop.steps_without,
         }
         if loop.is_chief and loop.step > loop.start:
-            is_tpu = isinstance(distribution, tf.distribute.TPUStrategy)
-            is_alone = distribution.num_replicas_in_sync == 1 and not is_tpu
+            is_tpu = isinstance(loop.strategy, tf.distribute.TPUStrategy)
+            is_alone = loop.strategy.num_replicas_in_sync == 1 and not is_tpu
             has_learned = result["loss"] < (loop.unigram_loss or 0.0)
             run = PretrainingRun(
-                directory=output,
+                directory=self.output,
                 result=result,
-                records=records[0],
+                records=self.records[0],
                 unigram_loss=loop.unigram_loss,
                 model=loop.state.model if is_alone and has_learned else None,
             )
-            write_pages("pretraining", output, lambda: run)
+            write_pages("pretraining", self.output, lambda: run)
         return result
+
+
+@contextlib.contextmanager
+def prepared_pretraining(
+    config: XLNetConfig,
+    data: str | Sequence[str],
+    output: str,
+    *,
+    steps: int | None = None,
+    minutes: float | None = None,
+    init_from: str | None = None,
+    strategy: str | tf.distribute.Strategy = "one_device",
+    cpu_devices: int = 1,
+    cluster_timeout: float = CLUSTER_TIMEOUT,
+) -> Iterator[PreparedPretraining]:
+    """Context manager that opens the data of a run and locks its directory.
+
+    See `official.xlnet.api.pretrain.pretrain` for the arguments. The random state of Python and
+    NumPy is restored at the end.
+    """
+    with host_state_kept(), contextlib.ExitStack() as stack:
+        distribution = prepare_devices(config.training, strategy, cpu_devices, cluster_timeout)
+        several = [data] if isinstance(data, str) else data
+        paths, shares = zip(*map(weighted, several), strict=True)
+        vocab = os.path.join(init_from or paths[0], VOCAB_FILE)
+        records = [Records(path, config, vocab) for path in paths]
+        run_data = RunData(config.training, records, distribution, shares)
+        inputs = {"records": run_data.checksum, "initial weights": weights_checksum(init_from)}
+        loop = PretrainingLoop(
+            config,
+            run_data,
+            init_from is not None,
+            output=output,
+            vocab=vocab,
+            strategy=distribution,
+            last_step=config.training.num_steps if steps is None else steps,
+            minutes=minutes,
+        )
+        stack.enter_context(only_writer(output, loop.is_chief))
+        stack.enter_context(reading_errors(paths[0], "train", *paths[1:]))
+        stack.enter_context(loop.workers.lost_worker_errors())
+        yield PreparedPretraining(loop, inputs, records, paths, output)

@@ -146,7 +146,6 @@ def ours():
     return calls[::-1]
 
 
-@pytest.mark.usefixtures("eager")
 def test_few_calls_lie_between_the_command_and_the_loss(world, tmp_path, monkeypatch):
     stacks = {}
 
@@ -161,10 +160,13 @@ def test_few_calls_lie_between_the_command_and_the_loss(world, tmp_path, monkeyp
 
     note(xlnet_pretrainer, "cross_entropy_sum", "loss")
     note(ClassificationHead, "loss", "head")
-    steps = ("--set=num_steps=1", "--set=warmup_steps=0")
+    # As with the recipe `tiny`: compiled, and each batch in slices.
+    steps = ("--set=num_steps=1", "--set=warmup_steps=0", "--set=batch_size=6")
+    steps += ("--set=parallel_slices=2",)
     flags = {"config": world.config, "data": world.data, "output": tmp_path / "model"}
     command("pretrain", *steps, **flags)
     flags = world.finetune_flags("classification")
     command("finetune", *flags, *steps, output=tmp_path / "task")
-    assert len(stacks["loss"]) <= 9, stacks["loss"]
-    assert len(stacks["head"]) <= 13, stacks["head"]
+    assert any("summed" in call for call in stacks["loss"])
+    assert len(stacks["loss"]) <= 9, "\n".join(stacks["loss"])
+    assert len(stacks["head"]) <= 11, "\n".join(stacks["head"])

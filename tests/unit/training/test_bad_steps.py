@@ -28,15 +28,20 @@ def without_targets(batch, rows=slice(None)):
     return {**batch, "can_be_target": tf.constant(can_be_target)}
 
 
-def spoiled(bad, accumulate=xlnet_pretrainer.accumulate):
-    """`accumulate`, with one bad gradient and bad values in the memory."""
+def spoiled(bad, accumulated=xlnet_pretrainer.accumulated):
+    """`accumulated`, with one bad gradient and bad values in the memory."""
 
     def spoil(*arguments):
-        gradients, loss_sum, memory = accumulate(*arguments)
-        gradients = [tf.convert_to_tensor(gradient) for gradient in gradients]
-        gradients[5] += bad
-        memory = tf.where(tf.range(memory.shape[2])[:, None] == 1, bad, memory)
-        return gradients, loss_sum, memory
+        summed = accumulated(*arguments)
+
+        def with_bad_values(task, seed):
+            gradients, loss_sum, memory = summed(task, seed)
+            gradients = [tf.convert_to_tensor(gradient) for gradient in gradients]
+            gradients[5] += bad
+            memory = tf.where(tf.range(memory.shape[2])[:, None] == 1, bad, memory)
+            return gradients, loss_sum, memory
+
+        return with_bad_values
 
     return spoil
 
@@ -72,7 +77,7 @@ def test_a_bad_step_or_one_without_targets_changes_no_weight(bad, changes, monke
     assert float(metrics["memory_valid"]) == pytest.approx(valid)
     before, memory = weights_and_optimizer(model), model.memory.states.numpy()
     if bad is not None:
-        monkeypatch.setattr(xlnet_pretrainer, "accumulate", spoiled(bad))
+        monkeypatch.setattr(xlnet_pretrainer, "accumulated", spoiled(bad))
     of_both = model.train_step(worse)
     assert_all_equal(weights_and_optimizer(model), before)
     assert int(model.optimizer.iterations) == 2  # The data goes on, and so does the memory.

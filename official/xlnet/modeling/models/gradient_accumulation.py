@@ -13,10 +13,8 @@ from official.xlnet.modeling.objectives.base import ObjectiveBatch
 from official.xlnet.runtime.cores import num_parallel_slices
 
 
-def accumulate(
-    gradients: Callable, task: ObjectiveBatch, seed: tf.Tensor, training: TrainingConfig
-):
-    """Sums what `gradients(slice of task, seed)` returns over `accumulate_steps` slices of rows.
+def accumulated(gradients: Callable, num_rows: int | None, training: TrainingConfig) -> Callable:
+    """Returns `gradients`, summed over `accumulate_steps` slices of the rows of a batch.
 
     Peak memory is as for one slice. Each is computed in `parallel_slices` parts. Where gradients
     are sums over rows, as with a loss that is divided by the target count of the whole batch, the
@@ -25,19 +23,34 @@ def accumulate(
     Args:
       gradients: maps an `ObjectiveBatch` and a dropout seed int32 [2] to (list of gradients, None
         where a variable has none, loss sum, memory [L, rows, M, D] or None).
-      task: the whole batch; XLA needs a static multiple of `accumulate_steps` rows.
-      seed: int32 [2]; each slice gets its own.
+      num_rows: number of rows of a batch, None if unknown; XLA needs a static multiple of
+        `accumulate_steps`.
       training: the training configuration.
 
     Returns:
-      The sums of gradients and of loss sums, and the memory of all rows.
+      A function like `gradients`: of the whole batch to the sums of gradients and of loss sums, and
+      the memory of all rows. Each slice gets a seed of its own.
     """
-    num_slices, num_rows = training.accumulate_steps, task.labels_BP.shape[0]
-    num_rows = num_rows and num_rows // num_slices
-    num_parts = num_parallel_slices(training, num_rows, has_accelerator())
+    num_slices = training.accumulate_steps
+    rows_of_slice = num_rows and num_rows // num_slices
+    num_parts = num_parallel_slices(training, rows_of_slice, has_accelerator())
     gradients = _in_parallel(gradients, num_parts)
-    if num_slices == 1:
-        return gradients(task, seed)
+    return gradients if num_slices == 1 else _in_sequence(gradients, num_slices)
+
+
+def _in_sequence(gradients: Callable, num_slices: int) -> Callable:
+    """`gradients`, as `accumulated` takes it, of slices of which each waits for the one before."""
+
+    def summed(task: ObjectiveBatch, seed: tf.Tensor):
+        return _sums_in_sequence(gradients, num_slices, task, seed)
+
+    return summed
+
+
+def _sums_in_sequence(
+    gradients: Callable, num_slices: int, task: ObjectiveBatch, seed: tf.Tensor
+) -> tuple[list[tf.Tensor | None], tf.Tensor, tf.Tensor | None]:
+    """What `gradients` returns of a batch, summed over slices that are computed in turn."""
 
     def one_slice(number: tf.Tensor):
         return gradients(_slice(task, number, num_slices), fold_in(seed, number))
@@ -73,11 +86,11 @@ def accumulate(
 
 
 def _in_parallel(gradients: Callable, num_slices: int) -> Callable:
-    """`gradients`, as `accumulate` takes it, of slices that do not wait for each other.
+    """`gradients`, as `accumulated` takes it, of slices that do not wait for each other.
 
     A small network keeps several cores busy this way, each with a slice of its own, where the
     parts of a single operation are too small to share (`distribution.limit_threads`). Sums and
-    dropout are the same as with `accumulate`.
+    dropout are the same as with `accumulated`.
     """
     if num_slices == 1:
         return gradients

@@ -10,7 +10,7 @@ from official.xlnet.configs.experiment import XLNetConfig
 from official.xlnet.configs.sections import ObjectiveSections
 from official.xlnet.errors import require_config, require_data
 from official.xlnet.modeling.layers.losses import cross_entropy_sum
-from official.xlnet.modeling.models.gradient_accumulation import accumulate
+from official.xlnet.modeling.models.gradient_accumulation import accumulated
 from official.xlnet.modeling.models.language_model import LanguageModel
 from official.xlnet.modeling.models.trainable_model import Mean, TrainableModel
 from official.xlnet.modeling.networks.encoder_inputs import by_name
@@ -130,7 +130,8 @@ class XLNetPretrainer(LanguageModel, TrainableModel):
                 loss = self.scaled_loss(loss)
             return tape.gradient(loss, self.trainable_variables), loss_sums, outputs.get("memory")
 
-        total, loss_sums, memory = accumulate(gradients, task, seed, training)
+        gradients = accumulated(gradients, task.labels_BP.shape[0], training)
+        total, loss_sums, memory = gradients(task, seed)
         total = self.unscaled_gradients(total)
         is_learned = tf.cast(tf.reduce_any(global_counts > 0), tf.float32)
         norm = tf.linalg.global_norm(self.update(total))

@@ -13,7 +13,7 @@ from official.xlnet.configs.sections import HeadSections
 from official.xlnet.modeling.heads import create_head
 from official.xlnet.modeling.kernels.stateless_dropout import dropout_seed_of_call, fold_in
 from official.xlnet.modeling.models.checked_fit import CheckedFit
-from official.xlnet.modeling.models.gradient_accumulation import accumulate
+from official.xlnet.modeling.models.gradient_accumulation import accumulated
 from official.xlnet.modeling.models.task_parts import TaskParts, task_encoder
 from official.xlnet.modeling.models.trainable_model import TrainableModel
 from official.xlnet.modeling.networks.encoder_inputs import (
@@ -160,7 +160,8 @@ class XLNetTaskModel(EncoderWithHead, TrainableModel):
         def step(batch):
             rows = batch["weight"][:, None]
             task = ObjectiveBatch(batch, rows, rows)
-            total, loss_sum, _ = accumulate(gradients, task, seed, self.config.training)
+            summed = accumulated(gradients, rows.shape[0], self.config.training)
+            total, loss_sum, _ = summed(task, seed)
             return total, loss_sum
 
         total, loss_sum = self._shortened(step, batch)

@@ -11,7 +11,7 @@ from official.xlnet.configs.training import TrainingConfig
 from official.xlnet.errors import DataError
 from official.xlnet.modeling.kernels import attention, xla_kernels
 from official.xlnet.modeling.kernels.device_forms import built_for
-from official.xlnet.modeling.models.gradient_accumulation import accumulate
+from official.xlnet.modeling.models.gradient_accumulation import accumulated
 from official.xlnet.modeling.models.xlnet_pretrainer import XLNetPretrainer
 from official.xlnet.modeling.objectives.base import ObjectiveBatch
 from official.xlnet.modeling.ops.keras import keras
@@ -172,7 +172,7 @@ def test_a_slice_begins_when_the_one_before_is_done():
     def step(mask_BP):
         task = ObjectiveBatch({}, tf.zeros([6, 5], tf.int32), mask_BP)
         training = TrainingConfig(accumulate_steps=3)
-        return accumulate(gradients, task, tf.zeros([2], tf.int32), training)
+        return accumulated(gradients, 6, training)(task, tf.zeros([2], tf.int32))
 
     operations = step.get_concrete_function(tf.TensorSpec([6, 5])).graph.get_operations()
     (loop,) = (op for op in operations if op.type in ("While", "StatelessWhile"))
