@@ -19,7 +19,6 @@ from official.xlnet import __version__
 from official.xlnet.checkpoints.any_format import load_config, weights_checksum
 from official.xlnet.data.graph_names import COLUMNS_FILE
 from official.xlnet.errors import require_data
-from official.xlnet.files.checksums import has_checksums, write_checksums
 from official.xlnet.files.json_files import json_text, read_record, write_json
 from official.xlnet.files.locks import only_writer
 from official.xlnet.inference.network.inference_encoder import finite
@@ -29,6 +28,7 @@ from official.xlnet.runtime.progress import Progress
 from official.xlnet.serving.factory import create_service
 from official.xlnet.serving.samples import served_name, write_samples, write_warmup
 from official.xlnet.serving.services.base import Service
+from official.xlnet.serving.version_checksums import has_checksums, write_checksums
 
 EXPORT_FILE = os.path.join("assets.extra", "export.json")  # Of a version: how it was made.
 _INCOMPLETE = ".incomplete-"  # Names of versions that are being written begin so.

@@ -29,7 +29,6 @@ from official.xlnet.checkpoints.checkpoint_files import (
 )
 from official.xlnet.configs.experiment import XLNetConfig
 from official.xlnet.errors import DivergedError, PreemptedError, StoppedError, require_config
-from official.xlnet.files.checksums import INPUTS_FILE, check_inputs
 from official.xlnet.files.json_files import read_json
 from official.xlnet.files.locks import require_in_place
 from official.xlnet.modeling.kernels.product_type import advice_on_products, matmul_precision
@@ -39,6 +38,7 @@ from official.xlnet.runtime.distribution import compiles_step, is_chief
 from official.xlnet.runtime.metrics_log import NoLog, RunLog
 from official.xlnet.runtime.preemption import TerminationSignal
 from official.xlnet.runtime.progress import interval_passed, minutes_and_seconds, waiting
+from official.xlnet.runtime.run_inputs import INPUTS_FILE, check_inputs
 from official.xlnet.runtime.workers import workers_of
 from official.xlnet.tokenization.special_tokens import VOCAB_FILE
 from official.xlnet.tokenization.tokenizer import Tokenizer

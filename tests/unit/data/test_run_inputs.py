@@ -7,7 +7,8 @@ import pytest
 
 from official.xlnet.data.examples import TextExample, examples_checksum
 from official.xlnet.errors import ConfigError
-from official.xlnet.files.checksums import check_inputs, content_checksum
+from official.xlnet.files.checksums import content_checksum
+from official.xlnet.runtime.run_inputs import check_inputs
 
 
 @pytest.mark.parametrize("size", [1, 17, (1 << 16) + 1, (1 << 24) + 5])

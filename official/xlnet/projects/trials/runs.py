@@ -25,7 +25,6 @@ from official.xlnet.configs.experiment import CONFIG_FILE, XLNetConfig
 from official.xlnet.configs.registry import SEVERAL_RUNS
 from official.xlnet.data.examples import Example
 from official.xlnet.errors import DivergedError, require_config
-from official.xlnet.files.checksums import INPUTS_FILE, check_inputs
 from official.xlnet.files.json_files import read_json, write_json
 from official.xlnet.files.locks import only_writer
 from official.xlnet.files.schema import conform
@@ -33,6 +32,7 @@ from official.xlnet.inference.task_prediction import task_of
 from official.xlnet.modeling.ops.keras import global_policy, keras
 from official.xlnet.runtime.distribution import is_chief
 from official.xlnet.runtime.progress import Progress
+from official.xlnet.runtime.run_inputs import INPUTS_FILE, check_inputs
 from official.xlnet.tasks.task import comparable
 from official.xlnet.training.finetuning import RunsFile, Start, inputs_of, run_finetuning
 from official.xlnet.training.finetuning_loop import RUN_DIR, metric_of

@@ -4,7 +4,7 @@ import hashlib
 import shutil
 import subprocess
 
-from official.xlnet.files.checksums import CHECKSUMS_FILE, has_checksums, write_checksums
+from official.xlnet.serving.version_checksums import CHECKSUMS_FILE, has_checksums, write_checksums
 
 FILES = {"a.pb": b"one", "assets.extra/b": b"two", "variables/c d": b"three"}
 

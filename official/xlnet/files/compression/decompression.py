@@ -1,4 +1,4 @@
-"""Compressed files, recognized by their first bytes: gzip, bz2, xz and zstd."""
+"""Decompression of files, whose damage is always an error."""
 
 from __future__ import annotations
 
@@ -6,8 +6,6 @@ import bz2
 import contextlib
 import io
 import lzma
-import os
-import re
 import zlib
 from collections.abc import Callable, Iterator
 from typing import IO, Any
@@ -15,14 +13,9 @@ from typing import IO, Any
 import zstandard
 
 from official.xlnet.errors import DataError
-from official.xlnet.files import file_system
 
 _INPUT_BYTES = 1 << 15  # Small, since zstd may decompress to a thousand times the size.
 _MOST_BYTES = 1 << 20  # Decompressed at once.
-_EXTENSIONS = {".gz": "gzip", ".bz2": "bz2", ".xz": "xz", ".lzma": "xz", ".zst": "zstd"}
-_MARKS = re.compile(
-    rb"(?P<gzip>\x1f\x8b)|(?P<bz2>BZh\d1AY&SY)|(?P<xz>\xfd7zXZ\0)|(?P<zstd>\x28\xb5\x2f\xfd)"
-)
 
 # Functions that create the decompressor of a stream.
 _DECOMPRESSORS: dict[str, Callable[[], Any]] = {
@@ -34,52 +27,23 @@ _DECOMPRESSORS: dict[str, Callable[[], Any]] = {
 _TAKE_LIMITS = (bz2.BZ2Decompressor, lzma.LZMADecompressor)  # Of bytes to decompress at once.
 
 
-def compression(path: str) -> str | None:
-    """Returns the compression of a file: `gzip`, `bz2`, `xz`, `zstd`, or None.
-
-    Args:
-      path: path or URL of the file. Its first bytes decide, or else its extension.
-    """
-    with file_system.open(path, "rb") as file:
-        match = _MARKS.match(file.read(10))
-    return match.lastgroup if match else _EXTENSIONS.get(os.path.splitext(path)[1].lower())
-
-
-def ending(path: str) -> str:
-    """Returns the extension of a file in lower case, without that of a compression.
-
-    Example:
-      >>> ending("train.CSV.gz")
-      '.csv'
-    """
-    stem, extension = os.path.splitext(path.lower())
-    return ending(stem) if extension in _EXTENSIONS else extension
-
-
 @contextlib.contextmanager
-def open_stream(path: str) -> Iterator[tuple[Any, IO[bytes]]]:
-    """Context manager that opens a file in binary mode and decompresses it if necessary.
+def decompressed(file: IO[bytes], compression_type: str, path: str) -> Iterator[IO[bytes]]:
+    """Context manager that yields the decompressed content of a file.
 
     Args:
-      path: path or URL of the file.
-
-    Yields:
-      The decompressed stream, and the underlying file, whose position measures progress.
+      file: the compressed file.
+      compression_type: `gzip`, `bz2`, `xz` or `zstd`.
+      path: path of the file, for messages.
 
     Raises:
-      DataError: inside the block, if the compressed file is invalid or truncated.
+      DataError: inside the block, if the file is invalid or truncated.
     """
-    compression_type = compression(path)
     try:
-        with file_system.open(path, "rb") as file:
-            if compression_type is None:
-                yield file, file
-            else:
-                new_decompressor = _DECOMPRESSORS[compression_type]
-                yield io.BufferedReader(_DecompressedFile(file, new_decompressor)), file
+        yield io.BufferedReader(_DecompressedFile(file, _DECOMPRESSORS[compression_type]))
     except (EOFError, OSError, zlib.error, lzma.LZMAError, zstandard.ZstdError) as error:
         is_about_file = getattr(error, "errno", None) is not None
-        if compression_type is None or is_about_file:
+        if is_about_file:
             raise
         raise DataError(f"{path}: expected a complete {compression_type} file: {error}") from None
 

@@ -1,0 +1,62 @@
+"""Compressed files, recognized by their first bytes: gzip, bz2, xz and zstd."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import re
+from collections.abc import Iterator
+from typing import IO, Any
+
+from official.xlnet.files import file_system
+
+_EXTENSIONS = {".gz": "gzip", ".bz2": "bz2", ".xz": "xz", ".lzma": "xz", ".zst": "zstd"}
+_MARKS = re.compile(
+    rb"(?P<gzip>\x1f\x8b)|(?P<bz2>BZh\d1AY&SY)|(?P<xz>\xfd7zXZ\0)|(?P<zstd>\x28\xb5\x2f\xfd)"
+)
+
+
+def compression(path: str) -> str | None:
+    """Returns the compression of a file: `gzip`, `bz2`, `xz`, `zstd`, or None.
+
+    Args:
+      path: path or URL of the file. Its first bytes decide, or else its extension.
+    """
+    with file_system.open(path, "rb") as file:
+        match = _MARKS.match(file.read(10))
+    return match.lastgroup if match else _EXTENSIONS.get(os.path.splitext(path)[1].lower())
+
+
+def ending(path: str) -> str:
+    """Returns the extension of a file in lower case, without that of a compression.
+
+    Example:
+      >>> ending("train.CSV.gz")
+      '.csv'
+    """
+    stem, extension = os.path.splitext(path.lower())
+    return ending(stem) if extension in _EXTENSIONS else extension
+
+
+@contextlib.contextmanager
+def open_stream(path: str) -> Iterator[tuple[Any, IO[bytes]]]:
+    """Context manager that opens a file in binary mode and decompresses it if necessary.
+
+    Args:
+      path: path or URL of the file.
+
+    Yields:
+      The decompressed stream, and the underlying file, whose position measures progress.
+
+    Raises:
+      DataError: inside the block, if the compressed file is invalid or truncated.
+    """
+    compression_type = compression(path)
+    with file_system.open(path, "rb") as file:
+        if compression_type is None:
+            yield file, file
+            return
+        from official.xlnet.files.compression.decompression import decompressed
+
+        with decompressed(file, compression_type, path) as stream:
+            yield stream, file
