@@ -39,6 +39,7 @@ _WARMUP_SHARE = 0.1
 _MEAN_SUMMARY_PARAMETERS = 10e6
 _EVALUATIONS, _MAX_CHECKPOINT_STEPS = 6, 1000
 _PATIENCE_SHARE = 0.5  # Of the evaluations.
+_DEFAULT_TASK = "classification"  # Where neither the user nor the recipe names one.
 
 # Settings that are chosen if they are not given; no other section has a key of these names.
 _LENGTH = {"epochs": "task", "num_steps": "training", "warmup_steps": "training"}
@@ -117,7 +118,10 @@ def given_settings(path: str | None, overrides: Sequence[str]) -> set[str]:
 
 
 def complete_settings(
-    config: XLNetConfig, given: Collection[str], num_examples: int, num_replicas: int = 1
+    config: XLNetConfig,
+    keys_from_user: Collection[str],
+    num_examples: int,
+    num_replicas: int = 1,
 ) -> None:
     """Chooses missing settings.
 
@@ -125,38 +129,38 @@ def complete_settings(
 
     Args:
       config: the experiment configuration, changed in place.
-      given: keys of the settings that a recipe or flag gives; see `given_settings`.
+      keys_from_user: keys of the settings that a recipe or flag gives; see `given_settings`.
       num_examples: number of training examples.
       num_replicas: number of replicas that share a batch.
     """
-    training, num_examples = config.training, max(num_examples, 1)
-    if "learning_rate" not in given:
-        training.learning_rate = default_learning_rate(
-            config.model.num_parameters, training.lora_rank > 0
-        )
-    if "batch_size" not in given:
-        shares = num_replicas * training.num_slices
-        training.batch_size = default_batch_size(num_examples, shares)
-    if "summary" not in given and config.model.num_parameters < _MEAN_SUMMARY_PARAMETERS:
-        config.task.summary = "mean"
-    if not _LENGTH.keys() & set(given):
-        config.task.epochs = float(default_epochs(num_examples))
-    if "warmup_steps" not in given:  # With epochs, its share of `num_steps` is kept.
+    training, task = config.training, config.task
+    num_parameters = config.model.num_parameters
+    num_examples = max(num_examples, 1)
+    if "learning_rate" not in keys_from_user:
+        with_lora = training.lora_rank > 0
+        training.learning_rate = default_learning_rate(num_parameters, with_lora)
+    if "batch_size" not in keys_from_user:
+        num_shares = num_replicas * training.num_slices
+        training.batch_size = default_batch_size(num_examples, num_shares)
+    if "summary" not in keys_from_user and num_parameters < _MEAN_SUMMARY_PARAMETERS:
+        task.summary = "mean"
+    if not _LENGTH.keys() & set(keys_from_user):
+        task.epochs = float(default_epochs(num_examples))
+    steps_per_epoch = math.ceil(num_examples / training.batch_size)
+    if "warmup_steps" not in keys_from_user:  # With epochs, its share of `num_steps` is kept.
         training.warmup_steps = round(_WARMUP_SHARE * training.num_steps)
-    elif config.task.epochs and "num_steps" not in given:
-        steps = round(config.task.epochs * math.ceil(num_examples / training.batch_size))
-        training.num_steps = max(steps, training.warmup_steps)
-    if "checkpoint_steps" not in given:
-        epochs, steps_per_epoch = config.task.epochs, math.ceil(num_examples / training.batch_size)
-        length = math.ceil(epochs * steps_per_epoch) or training.num_steps
-        steps = min(math.ceil(length / _EVALUATIONS), _MAX_CHECKPOINT_STEPS)
-        training.checkpoint_steps = steps
-        if not {*_LENGTH, "patience"} & set(given):
-            evaluations = max(math.ceil(length / steps), _EVALUATIONS)
-            config.task.patience = math.ceil(_PATIENCE_SHARE * evaluations)
+    elif task.epochs and "num_steps" not in keys_from_user:
+        training.num_steps = max(round(task.epochs * steps_per_epoch), training.warmup_steps)
+    if "checkpoint_steps" not in keys_from_user:
+        num_steps = math.ceil(task.epochs * steps_per_epoch) or training.num_steps
+        interval = min(math.ceil(num_steps / _EVALUATIONS), _MAX_CHECKPOINT_STEPS)
+        training.checkpoint_steps = interval
+        if not {*_LENGTH, "patience"} & set(keys_from_user):
+            num_evaluations = max(math.ceil(num_steps / interval), _EVALUATIONS)
+            task.patience = math.ceil(_PATIENCE_SHARE * num_evaluations)
 
 
-def keep_settings(config: XLNetConfig, given: Collection[str], saved: XLNetConfig) -> None:
+def keep_settings(config: XLNetConfig, keys_from_user: Collection[str], saved: XLNetConfig) -> None:
     """Takes missing settings from a resumed run.
 
     So a run that began with the defaults of another version, or with fewer examples, continues as
@@ -164,15 +168,18 @@ def keep_settings(config: XLNetConfig, given: Collection[str], saved: XLNetConfi
 
     Args:
       config: the experiment configuration, changed in place.
-      given: keys of the settings that a recipe or flag gives; see `given_settings`.
+      keys_from_user: keys of the settings that a recipe or flag gives; see `given_settings`.
       saved: the configuration of the run.
     """
-    kept = _CHOSEN | dict.fromkeys(saved.task.of_new_runs, "task")
-    if {"epochs", "warmup_steps"} <= set(given):  # The warm-up is a share of these steps.
-        del kept["num_steps"]
-    for key, section in kept.items():
-        if key not in given:
-            setattr(getattr(config, section), key, getattr(getattr(saved, section), key))
+    section_of_key = dict(_CHOSEN)
+    for key in saved.task.of_new_runs:
+        section_of_key[key] = "task"
+    if {"epochs", "warmup_steps"} <= set(keys_from_user):
+        del section_of_key["num_steps"]  # The warm-up is a share of these steps.
+    for key, section in section_of_key.items():
+        if key not in keys_from_user:
+            saved_value = getattr(getattr(saved, section), key)
+            setattr(getattr(config, section), key, saved_value)
 
 
 def describe_settings(config: XLNetConfig, num_examples: int) -> str:
@@ -188,16 +195,19 @@ def describe_settings(config: XLNetConfig, num_examples: int) -> str:
       32, warm-up 10%'
     """
     training, epochs = config.training, config.task.epochs
-    length = f"{epochs:g} epochs" if epochs else f"{training.num_steps:,} steps"
     mantissa, exponent = f"{training.learning_rate:.1e}".split("e")
     rate = f"{float(mantissa):g}e{int(exponent)}"
-    patience = config.task.patience
-    early = f", stops after {patience} evaluations without gain" if patience else ""
-    return (
-        f"learning rate {rate} for a model of {config.model.num_parameters / 1e6:.1f} M "
-        f"parameters; {length} of {num_examples:,} examples in batches of {training.batch_size}, "
-        f"warm-up {training.warmup_steps / training.num_steps:.0%}{early}"
+    millions = config.model.num_parameters / 1e6
+    length = f"{epochs:g} epochs" if epochs else f"{training.num_steps:,} steps"
+    warmup = training.warmup_steps / training.num_steps
+    line = (
+        f"learning rate {rate} for a model of {millions:.1f} M parameters; "
+        f"{length} of {num_examples:,} examples in batches of {training.batch_size}, "
+        f"warm-up {warmup:.0%}"
     )
+    if config.task.patience:
+        line += f", stops after {config.task.patience} evaluations without gain"
+    return line
 
 
 def finetuning_configuration(
@@ -242,7 +252,7 @@ def finetuning_configuration(
     path = recipe_path(path) if path else None
     if task is None and path:
         task = load(path, list(overrides), base).task.name
-    settings = task_settings(task or "classification")
+    settings = task_settings(task or _DEFAULT_TASK)
     base.task = TaskConfig(**settings)
     base.task = base.task.updated(base.task.of_new_runs, "")
     if base.model.longest_input is not None:
@@ -254,7 +264,7 @@ def finetuning_configuration(
         config = load(path, list(overrides), base)
         if os.path.isdir(path) and not any("target_" in override for override in overrides):
             for key in set(config.task.from_data) - {"text_columns"}:
-                setattr(config.task, key, ())  # They belonged to its own data.
+                setattr(config.task, key, ())  # They followed from the data of that model.
     require(
         config.task.name == settings["name"],
         "task.name",

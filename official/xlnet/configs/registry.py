@@ -134,8 +134,10 @@ ORDER_ESTIMATES = Registry[Any]("estimate from random orders")
 DECODERS = Registry[Any]("decoder")
 # Functions (model, batches, output directory or None) to the loss of held-out targets in parts.
 BREAKDOWNS = Registry[Any]("by")
-# Functions (config, train, dev, output, number, start) that fine-tune several times; see
-# `training.finetuning.run_finetuning`. They keep `RunsFile` in NAME.json of their output.
+# Functions (path) to the configuration that the runs in a directory began with, by the name of the
+# file that holds it; for directories of several runs, see `training.finetuning`.
+RUN_FILES = Registry[Any]("file of several runs")
+# Functions (config, train, dev, output, number, options) that fine-tune several times.
 SEVERAL_RUNS = Registry[Any]("several runs")
 # Functions that make pages about a run that has ended, by file name; see `runtime.pages`.
 PRETRAINING_PAGES = Registry[Any]("page of pre-training")

@@ -11,7 +11,6 @@ from official.xlnet.configs.finetuning_defaults import (
     finetuning_configuration,
 )
 from official.xlnet.configs.registry import SEVERAL_RUNS
-from official.xlnet.configs.validation import require
 from official.xlnet.data.examples import Example
 from official.xlnet.inference.task_prediction import task_of
 from official.xlnet.jobs.baselines import add_baselines
@@ -47,17 +46,11 @@ def finetune_examples(
       several: {name in `SEVERAL_RUNS`: number of runs}; 0 for none.
     """
     name = next((name for name, number in several.items() if number), None)
-    folds = several["folds"]
-    if folds:
-        require(dev is None, "dev", "none with folds, which are parts of train", dev)
-    inputs = read_inputs(settings, train, dev, output, options, needs_dev=not folds)
     if name:
-        data = inputs.train, inputs.dev or inputs.further
-        metrics = SEVERAL_RUNS[name](inputs.config, *data, output, several[name], inputs.start)
-    else:
-        metrics = run_finetuning(inputs.config, inputs.train, inputs.dev, output, inputs.start)
-    if name != "folds":
-        finish_finetuning(output, metrics, inputs)
+        return SEVERAL_RUNS[name](settings, train, dev, output, several[name], options)
+    inputs = read_inputs(settings, train, dev, output, options)
+    metrics = run_finetuning(inputs.config, inputs.train, inputs.dev, output, inputs.start)
+    finish_finetuning(output, metrics, inputs)
     return metrics | inputs.counts
 
 

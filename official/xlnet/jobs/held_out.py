@@ -1,11 +1,10 @@
-"""A share of the training examples to evaluate on, where a user has no others, and folds."""
+"""A share of the training examples to evaluate on, where a user has no others."""
 
 from __future__ import annotations
 
 import collections
-import itertools
 import random
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 
 from absl import logging
 
@@ -13,7 +12,7 @@ from official.xlnet.data.examples import Example
 from official.xlnet.errors import require_data
 from official.xlnet.tasks.data_report import classes_of
 
-_FEW = 5  # A class with fewer groups need not be in both parts.
+_FEW_GROUPS = 5  # A class with fewer groups need not be in both parts.
 
 
 def held_out(
@@ -36,24 +35,25 @@ def held_out(
     Raises:
       DataError: none can be held out.
     """
-    strata = _strata(examples, seed)
-    groups = [group for members in strata for group in members]
-    wanted = max(1, round(share * len(groups)))
+    groups: list[list[int]] = []
+    ranges_of_classes = []  # Places in `groups` of each class with enough groups.
+    for stratum in strata(examples, seed):
+        if len(stratum) >= _FEW_GROUPS:
+            ranges_of_classes.append(range(len(groups), len(groups) + len(stratum)))
+        groups += stratum
     # At equal distances, which gives each class its share.
-    preferred = [int((k + 0.5) * len(groups) / wanted) for k in range(wanted)]
-    first = 0
-    for members in strata:
-        if len(members) >= _FEW and not any(first <= n < first + len(members) for n in preferred):
-            preferred.append(first)
-        first += len(members)
-    left = collections.Counter(name for example in examples for name in set(classes_of(example)))
+    num_preferred = max(1, round(share * len(groups)))
+    preferred = [int((k + 0.5) * len(groups) / num_preferred) for k in range(num_preferred)]
+    for groups_of_class in ranges_of_classes:
+        if not any(index in groups_of_class for index in preferred):
+            preferred.append(groups_of_class[0])
+    in_training = _num_examples_by_class(examples)
     chosen: set[int] = set()
-    for number in preferred:
-        classes = (classes_of(examples[n]) for n in groups[number])
-        counts = collections.Counter(itertools.chain(*map(set, classes)))
-        if all(left[name] > count for name, count in counts.items()):
-            chosen.update(groups[number])
-            left -= counts
+    for index in preferred:
+        counts = _num_examples_by_class([examples[n] for n in groups[index]])
+        if all(in_training[name] > count for name, count in counts.items()):
+            chosen.update(groups[index])
+            in_training -= counts
     require_data(
         bool(chosen) and len(groups) >= 2,
         "dev",
@@ -64,51 +64,46 @@ def held_out(
         "dev: %d of %d training examples are held out to evaluate on", len(chosen), len(examples)
     )
     train = [example for n, example in enumerate(examples) if n not in chosen]
-    return train, [example for n, example in enumerate(examples) if n in chosen]
+    dev = [example for n, example in enumerate(examples) if n in chosen]
+    return train, dev
 
 
-def folds(
-    examples: Sequence[Example], number: int, seed: int
-) -> Iterator[tuple[list[Example], list[Example]]]:
-    """Yields the training and held-out examples of each fold of a cross-validation.
-
-    Folds keep together what `held_out` does, and each has its share of every class.
+def strata(examples: Sequence[Example], seed: int) -> list[list[list[int]]]:
+    """Groups examples that stay together, and sorts the groups by class.
 
     Args:
       examples: all labelled examples.
-      number: number of folds, at least 2.
-      seed: random seed of the partition.
+      seed: random seed of the order of groups.
 
-    Raises:
-      DataError: there are fewer groups than folds.
+    Returns:
+      For each class, the groups whose rarest class it is, in random order; a group is a list of
+      indices of its examples.
     """
-    groups = [group for members in _strata(examples, seed) for group in members]
-    require_data(
-        len(groups) >= number, "folds", f"at most {len(groups)}, the number of groups", number
-    )
-    for k in range(number):
-        chosen = {n for group in groups[k::number] for n in group}
-        yield (
-            [example for n, example in enumerate(examples) if n not in chosen],
-            [example for n, example in enumerate(examples) if n in chosen],
-        )
+    examples_by_class = _num_examples_by_class(examples)
+    groups = collections.defaultdict(list)
+    for index, example in enumerate(examples):
+        groups[_group_key(example)].append(index)
+    shuffled = random.Random(seed).sample(list(groups.values()), len(groups))
+    groups_by_class = collections.defaultdict(list)
+    for group in shuffled:
+        classes = _num_examples_by_class([examples[index] for index in group])
+        rarest = min(classes, key=lambda name: (examples_by_class[name], name), default="")
+        groups_by_class[rarest].append(group)
+    return [groups_by_class[name] for name in sorted(groups_by_class)]
 
 
-def _strata(examples: Sequence[Example], seed: int) -> list[list[list[int]]]:
-    """Indices of the examples of each group, in random order, by the rarest class of the group."""
-    numbers = collections.Counter(name for example in examples for name in set(classes_of(example)))
-    strata, groups = collections.defaultdict(list), collections.defaultdict(list)
-    for number, example in enumerate(examples):
-        groups[_group(example)].append(number)
-    for group in random.Random(seed).sample(list(groups.values()), len(groups)):
-        classes = {name for n in group for name in set(classes_of(examples[n]))}
-        strata[min(classes, key=lambda name: (numbers[name], name), default="")].append(group)
-    return [strata[name] for name in sorted(strata)]
+def _num_examples_by_class(examples: Sequence[Example]) -> collections.Counter[str]:
+    """Number of examples with each class; an example may have several."""
+    counts: collections.Counter[str] = collections.Counter()
+    for example in examples:
+        counts.update(set(classes_of(example)))
+    return counts
 
 
-def _group(example: Example) -> tuple[str, object]:
+def _group_key(example: Example) -> tuple[str, object]:
     """Key of examples that stay together: query, paragraph, group, or else the same text."""
     for name in ("query_id", "context", "passage", "group", "texts", "words"):
-        if any(value := getattr(example, name, "")):
+        value = getattr(example, name, "")
+        if value:
             return name, value
     return "id", id(example)

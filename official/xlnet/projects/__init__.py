@@ -32,6 +32,7 @@ from official.xlnet.configs.registry import (
     RECIPE_FOLDERS,
     REMOVED_VERBS,
     ROW_FILES,
+    RUN_FILES,
     SERVICES,
     SETTINGS,
     SEVERAL_RUNS,
@@ -136,8 +137,9 @@ PROJECTS: dict[str, tuple[tuple[Registry, str, tuple[str, ...]], ...]] = {
     ),
     "trials": (
         (SEVERAL_RUNS, "folds", ("folds",)),
-        (SEVERAL_RUNS, "runs", ("runs",)),
+        (SEVERAL_RUNS, "repeated_runs", ("runs",)),
         (SEVERAL_RUNS, "search", ("search",)),
+        (RUN_FILES, "runs_file", ("folds.json", "runs.json", "search.json")),
     ),
 }
 

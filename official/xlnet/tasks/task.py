@@ -56,6 +56,7 @@ class Task:
       metrics: names of the metrics that `evaluate` may return, where `*` stands for any characters.
       reads_long_texts: whether it reads `task.long_texts` other than `truncate`.
       typical: a few labelled examples, which `testing.check_task` trains on.
+      predicts_numbers: whether it predicts one number for each example.
       majority_name: what the line of baselines calls the baseline `majority`.
       labels: `task.labels`; for one of several data sets, its own classes.
       parts: the tasks of the data sets by their names (`example.subtask`); {} if there is only one.
@@ -67,6 +68,7 @@ class Task:
     metric = "accuracy"
     metric_note = ""
     majority_name: ClassVar[str] = "majority class"
+    predicts_numbers: ClassVar[bool] = False
     metrics: ClassVar[tuple[str, ...]] = ()
     reads_long_texts: ClassVar[bool] = False
     typical: ClassVar[Sequence[Example]] = ()

@@ -25,7 +25,8 @@ def resumes_head(
     """
     reason = take_head(config, user_keys, init_from, examples)
     if reason is None:
-        user_keys |= {key for view in config.task.views() for key in view.of_head}
+        for view in config.task.views():
+            user_keys.update(view.of_head)
         logging.info("the run continues with the head of %s", init_from)
     elif reason:
         logging.warning("the head starts anew: %s", reason)
@@ -46,21 +47,29 @@ def take_head(
     Returns:
       None if the head fits, else the reason why it does not; "" if the model has none.
     """
-    task, saved = config.task, load_config(init_from).task
-    if saved.name != task.name:
-        return saved.name and f"the head of {init_from} is for the task {saved.name}"
+    task = config.task
+    saved_task = load_config(init_from).task
+    if not saved_task.name:
+        return ""
+    if saved_task.name != task.name:
+        return f"the head of {init_from} is for the task {saved_task.name}"
     head: dict[str, Any] = {}
-    for view in saved.views():
+    for view in saved_task.views():
         for key in view.of_head:
-            own, head[key] = getattr(task.settings(type(view)), key), getattr(view, key)
-            if own != head[key] and (key in user_keys or own != getattr(type(view), key)):
-                return f"task.{key} is {own!r}, and of {init_from} it is {head[key]!r}"
-    if saved.name == "regression" and not head["target_means"]:  # A folder of HF or TF1.
-        head |= {"target_means": (0.0,), "target_scales": (1.0,)}
+            value = getattr(task.settings(type(view)), key)
+            saved_value = getattr(view, key)
+            is_set = key in user_keys or value != getattr(type(view), key)
+            if is_set and value != saved_value:
+                return f"task.{key} is {value!r}, and of {init_from} it is {saved_value!r}"
+            head[key] = saved_value
+    task_class = TASKS[task.name]
+    if task_class.predicts_numbers and not head["target_means"]:  # A folder of HF or TF1.
+        head["target_means"] = (0.0,)
+        head["target_scales"] = (1.0,)
     merged = task.updated(head, "")
     try:
         trial = dataclasses.replace(config, task=copy.deepcopy(merged))
-        TASKS[task.name].complete_settings(trial, examples)
+        task_class.complete_settings(trial, examples)
     except DataError as error:
         return str(error)
     config.task = merged

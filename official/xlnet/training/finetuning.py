@@ -18,14 +18,13 @@ from official.xlnet.checkpoints import model_directory
 from official.xlnet.checkpoints.any_format import weights_checksum
 from official.xlnet.checkpoints.checkpoint_files import newest_checkpoint, recorded_steps
 from official.xlnet.configs.experiment import XLNetConfig
-from official.xlnet.configs.registry import SEVERAL_RUNS, TASKS
+from official.xlnet.configs.registry import RUN_FILES, TASKS
 from official.xlnet.configs.validation import require_one_of
 from official.xlnet.data.examples import Example, examples_checksum
 from official.xlnet.data.lost_rows import MAX_LOST, check_lost, check_unknown
 from official.xlnet.errors import ConfigError
-from official.xlnet.files.json_files import read_json, write_json
+from official.xlnet.files.json_files import write_json
 from official.xlnet.files.locks import only_writer
-from official.xlnet.files.schema import conform
 from official.xlnet.inference.task_prediction import (
     evaluate_examples,
     packed_forward,
@@ -105,11 +104,20 @@ def run_finetuning(
     if recorded_steps(os.path.join(output, RUN_DIR)):
         # In the order in which the run knows them.
         config.task.labels = config.task.labels or XLNetConfig.load(output).task.labels
-    task, batches, lengths, counts = _prepare(config, train, dev, start)
+    prepared = _prepare(config, train, dev, start)
+    task, counts = prepared.task, prepared.counts
     config.training.require_shares(replicas)
-    report = data_report(task, train, dev, lengths, counts)
-    parts = task, batches, dev, report
-    loop = FineTuningLoop(*parts, output, start.strategy, start.with_head, start.selects)
+    report = data_report(task, train, dev, prepared.uncut_lengths, counts)
+    loop = FineTuningLoop(
+        task,
+        prepared.batches,
+        dev,
+        report,
+        output,
+        start.strategy,
+        with_head=start.with_head,
+        selects=start.selects,
+    )
     with only_writer(output, loop.is_chief), loop.workers.lost_worker_errors():
         loop.train(inputs, start.init_from)
         model = loop.state.model
@@ -122,15 +130,15 @@ def run_finetuning(
         # One device computes as `evaluate` does, to the last digit; replicas share the work.
         is_alone = replicas == 1 and not isinstance(start.strategy, tf.distribute.TPUStrategy)
         forward = packed_forward(model) if is_alone else None
-        if start.selects and type(task).tune_settings is not Task.tune_settings:
-            task.tune_settings(dev, evaluate_examples(model, task, dev, forward)[0])
+        is_tuned_on_dev = type(task).tune_settings is not Task.tune_settings
+        if start.selects and is_tuned_on_dev:
+            predictions, _ = evaluate_examples(model, task, dev, forward)
+            task.tune_settings(dev, predictions)
         predictions, metrics = evaluate_examples(model, task, dev, forward)
-        metrics |= {
-            "step": loop.evaluations.best_step,
-            "steps": loop.step,
-            "train_examples": len(train),
-            **counts,
-        }
+        metrics["step"] = loop.evaluations.best_step
+        metrics["steps"] = loop.step
+        metrics["train_examples"] = len(train)
+        metrics.update(counts)
         if loop.steps_without:
             metrics["steps_without_labels"] = loop.steps_without
         if loop.is_chief:
@@ -140,62 +148,66 @@ def run_finetuning(
         return metrics
 
 
+@dataclasses.dataclass(frozen=True)
+class _Prepared:
+    """What a run trains on.
+
+    Attributes:
+      task: the task, with a complete configuration.
+      batches: the training batches.
+      uncut_lengths: numbers of tokens of the training inputs before they are cut.
+      counts: counts of truncated or skipped examples.
+    """
+
+    task: Task
+    batches: TrainingBatches
+    uncut_lengths: list[int]
+    counts: dict[str, float]
+
+
 def _prepare(
     config: XLNetConfig,
     train: Sequence[Example],
     dev: Sequence[Example],
     start: Start,
-) -> tuple[Task, TrainingBatches, list[int], dict[str, float]]:
-    """Validates the input, completes the configuration and creates the task and its batches.
-
-    Returns:
-      The task, the training batches, numbers of tokens of the training inputs before they are
-      cut, and counts of truncated or skipped examples.
-    """
+) -> _Prepared:
+    """Validates the input, completes the configuration and creates the task and its batches."""
     require_labels(dev)
-    kind = TASKS[config.task.name]
+    task_class = TASKS[config.task.name]
     if config.task.metric:
-        require_metric(kind, config.task.metric, "task.metric")
-    if not kind.reads_long_texts:
+        require_metric(task_class, config.task.metric, "task.metric")
+    if not task_class.reads_long_texts:
         where = f"task.long_texts of {config.task.name}"
         require_one_of(where, config.task.long_texts, ("truncate",))
-    kind.complete_settings(config, train)
-    init_from = start.init_from
-    vocab = os.path.join(init_from, VOCAB_FILE) if init_from else start.vocab
-    if vocab is None:
-        raise ConfigError("expected init_from or a vocabulary file, got neither")
-    tokenizer = Tokenizer(vocab, config.data.lowercase, config.data.keep_accents)
-    config.model.fit_vocabulary(tokenizer.vocab_size, vocab)
-    if init_from:
-        model_directory.check_compatible(config, init_from)
+    task_class.complete_settings(config, train)
+    tokenizer = _tokenizer(config, start)
+    if start.init_from:
+        model_directory.check_compatible(config, start.init_from)
     warn_of_export(tokenizer.model_proto)
-    task = kind(config, tokenizer)
+    task = task_class(config, tokenizer)
     lengths = unit_lengths(config)
     training = config.training
     units = task.training_units(train)
     batches = TrainingBatches(units, lengths[-1], lengths, training.batch_size, training.seed)
-    uncut = [*task.lengths.elements()] or batches.unit_lengths
+    uncut_lengths = list(task.lengths.elements()) or batches.unit_lengths
     set_num_steps(config, batches.steps_per_epoch, start.scales_warmup)
     config.check()
     lost = {name: task.counts[name] for name in UNUSABLE}
     check_lost("training data", lost, len(train), start.max_lost, unit="examples")
-    counts = _counts_of("train", task)
+    counts = _take_counts("train", task)
     collections.deque(task.units(dev), maxlen=0)  # To count what happens to the examples.
-    counts |= _counts_of("dev", task)
-    return task, batches, uncut, counts
+    counts.update(_take_counts("dev", task))
+    return _Prepared(task, batches, uncut_lengths, counts)
 
 
-@dataclasses.dataclass
-class RunsFile:
-    """Schema of the file of several runs.
-
-    Attributes:
-      config: the configuration that all of them began with.
-      runs: their results.
-    """
-
-    config: dict[str, Any]
-    runs: list[dict[str, Any]]
+def _tokenizer(config: XLNetConfig, start: Start) -> Tokenizer:
+    """Creates the tokenizer of a run, and sets the size of its vocabulary in the configuration."""
+    vocab = os.path.join(start.init_from, VOCAB_FILE) if start.init_from else start.vocab
+    if vocab is None:
+        raise ConfigError("expected init_from or a vocabulary file, got neither")
+    tokenizer = Tokenizer(vocab, config.data.lowercase, config.data.keep_accents)
+    config.model.fit_vocabulary(tokenizer.vocab_size, vocab)
+    return tokenizer
 
 
 def saved_configuration(output: str) -> XLNetConfig | None:
@@ -203,13 +215,18 @@ def saved_configuration(output: str) -> XLNetConfig | None:
 
     None if there is no run in the directory, or one that was stopped before its first checkpoint:
     it begins anew.
+
+    Args:
+      output: the directory.
     """
-    for name in SEVERAL_RUNS.names():
-        path = os.path.join(output, f"{name}.json")
+    for name in RUN_FILES.names():
+        path = os.path.join(output, name)
         if os.path.exists(path):
-            return XLNetConfig.from_dict(conform(read_json(path), RunsFile, path).config, path)
-    is_begun = any(map(recorded_steps, (os.path.join(output, RUN_DIR), output)))
-    return XLNetConfig.load(output) if is_begun else None
+            return RUN_FILES[name](path)
+    for directory in (os.path.join(output, RUN_DIR), output):
+        if recorded_steps(directory):
+            return XLNetConfig.load(output)
+    return None
 
 
 def inputs_of(
@@ -223,16 +240,16 @@ def inputs_of(
     }
 
 
-def _counts_of(split: str, task: Task) -> dict[str, float]:
+def _take_counts(split: str, task: Task) -> dict[str, float]:
     """Returns and resets the counts of a task, with the name of a split in front.
 
     Raises:
       DataError: too many tokens are unknown.
     """
     unknown = check_unknown(task.counts, f"{split} data", task.config.data.max_unknown)
-    counts = {f"{split}_{name}": n for name, n in [*task.counts.items(), *unknown.items()]}
+    counts: dict[str, float] = {**task.counts, **unknown}
     task.counts.clear()
-    return counts
+    return {f"{split}_{name}": count for name, count in counts.items()}
 
 
 def set_num_steps(config: XLNetConfig, steps_per_epoch: int, scales_warmup: bool = True) -> None:

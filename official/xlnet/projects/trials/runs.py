@@ -8,7 +8,6 @@ output/FOLDER/…     logs and report of each run; its weights only until it is 
 from __future__ import annotations
 
 import contextlib
-import copy
 import glob
 import json
 import math
@@ -19,25 +18,23 @@ import time
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-import numpy as np
-
 from official.xlnet.configs.experiment import CONFIG_FILE, XLNetConfig
-from official.xlnet.configs.registry import SEVERAL_RUNS
 from official.xlnet.data.examples import Example
 from official.xlnet.errors import DivergedError, require_config
-from official.xlnet.files.json_files import read_json, write_json
+from official.xlnet.files.json_files import write_json
 from official.xlnet.files.locks import only_writer
-from official.xlnet.files.schema import conform
 from official.xlnet.inference.task_prediction import task_of
 from official.xlnet.modeling.ops.keras import global_policy, keras
+from official.xlnet.projects.trials.runs_file import read_runs_file, saved_configuration
 from official.xlnet.runtime.distribution import is_chief
 from official.xlnet.runtime.progress import Progress
 from official.xlnet.runtime.run_inputs import INPUTS_FILE, check_inputs
 from official.xlnet.tasks.task import comparable
-from official.xlnet.training.finetuning import RunsFile, Start, inputs_of, run_finetuning
+from official.xlnet.training.finetuning import Start, inputs_of, run_finetuning
 from official.xlnet.training.finetuning_loop import RUN_DIR, metric_of
 
 Run = dict[str, Any]
+Data = tuple[Sequence[Example], Sequence[Example]]  # Training and dev examples.
 
 
 class Runs:
@@ -46,27 +43,23 @@ class Runs:
     Args:
       path: the JSON file of the finished runs.
       config: the configuration of the command.
-      data: training and dev examples.
-      start: what each run starts from.
+      start: initial state of each run.
       may_diverge: whether a run without a finite loss is a result, the worst, and not an error.
       writes: whether this process writes files.
 
     Attributes:
-      data: training and dev examples of the next run.
+      writes: whether this process writes files.
       finished: the finished runs, each with `metric`, `metrics` and `seconds`.
     """
 
     def __init__(
-        self,
-        path: str,
-        config: XLNetConfig,
-        data: tuple[Sequence[Example], Sequence[Example]],
-        start: Start,
-        may_diverge: bool,
-        writes: bool,
+        self, path: str, config: XLNetConfig, start: Start, may_diverge: bool, writes: bool
     ):
-        self._path, self._config, self.data, self._start = path, config, data, start
-        self._may_diverge, self.writes = may_diverge, writes
+        self._path = path
+        self._config = config
+        self._start = start
+        self._may_diverge = may_diverge
+        self.writes = writes
         self.finished: list[Run] = []
 
     def write(self) -> None:
@@ -74,54 +67,67 @@ class Runs:
         if self.writes:
             write_json(self._path, {"config": _as_json(self._config), "runs": self.finished})
 
-    def result(self, finished: Run | None, folder: str, config: XLNetConfig, **facts: Any) -> Run:
-        """Returns the result of a run, after training unless it is finished.
+    def run(self, config: XLNetConfig, data: Data, folder: str, facts: Run) -> Run:
+        """Fine-tunes a model, and returns the run, which is finished.
 
         The model of the best run of full length becomes the model of the directory.
 
         Args:
-          finished: the run, if it is finished.
+          config: the configuration of the run, which changes.
+          data: its training and dev examples.
           folder: its folder in the directory.
-          config: its configuration, which changes.
-          **facts: what is stored with its result. With a `share` other than 1, the run has only
+          facts: what is stored with its result. With a `share` other than 1, the run has only
             that part of its length.
         """
         output = os.path.dirname(self._path)
         directory = os.path.join(output, folder)
-        run = finished
-        if run is None:
-            run = {**facts, **self._train(config, directory)}
-            best = max(map(_whole_value, self.finished), default=-math.inf)
-            self.finished.append(run)
-            if self.writes and _whole_value(run) > best:
-                _publish(directory, output)
-            self.write()
-        if self.writes:
-            _remove_weights(directory)
+        run = {**facts, **self._train(config, data, directory)}
+        best_value = max(map(_value_at_full_length, self.finished), default=-math.inf)
+        self.finished.append(run)
+        if self.writes and _value_at_full_length(run) > best_value:
+            _publish(directory, output)
+        self.write()
+        self.clear(folder)
         return run
 
-    def _train(self, config: XLNetConfig, directory: str) -> Run:
-        with global_policy(None):  # Which Keras 3 would clear, too.
+    def clear(self, folder: str) -> None:
+        """Removes the weights of a finished run, and the state that it would resume from.
+
+        Args:
+          folder: folder of the run in the directory.
+        """
+        if not self.writes:
+            return
+        directory = os.path.join(os.path.dirname(self._path), folder)
+        shutil.rmtree(os.path.join(directory, RUN_DIR), ignore_errors=True)
+        for name in ("ckpt-*", "checkpoint"):
+            for path in glob.glob(os.path.join(glob.escape(directory), name)):
+                os.remove(path)
+
+    def _train(self, config: XLNetConfig, data: Data, directory: str) -> Run:
+        with global_policy(None):  # `clear_session` of Keras 3 would clear the policy, too.
             keras.backend.clear_session()
-        start = time.monotonic()
-        metric, metrics = None, {}
+        train, dev = data
+        begin = time.monotonic()
+        metric = None
+        metrics: dict[str, Any] = {}
         try:
-            metrics = run_finetuning(config, *self.data, directory, self._start)
+            metrics = run_finetuning(config, train, dev, directory, self._start)
             metric = metric_of(task_of(directory), metrics)
         except DivergedError as error:
             if not self._may_diverge:
                 raise
             Progress(sys.stderr).log_line(str(error))
-        seconds = round(time.monotonic() - start)
+        seconds = round(time.monotonic() - begin)
         return {"metric": metric, "metrics": metrics, "seconds": seconds}
 
 
 @contextlib.contextmanager
 def several_runs(
-    name: str,
-    kind: str,
+    file_name: str,
+    contents: str,
     config: XLNetConfig,
-    data: tuple[Sequence[Example], Sequence[Example]],
+    data: Data,
     output: str,
     start: Start,
     may_diverge: bool = False,
@@ -129,12 +135,12 @@ def several_runs(
     """Context manager that holds a directory for several runs, with those that are finished.
 
     Args:
-      name: name of their JSON file, without its suffix.
-      kind: what the directory holds, for messages.
+      file_name: name of their JSON file.
+      contents: what the directory holds, for messages.
       config: the configuration; unchanged.
-      data: training and dev examples.
+      data: all examples of the command, whose checksums have to stay the same.
       output: the directory.
-      start: what each run starts from.
+      start: initial state of each run.
       may_diverge: whether a run without a finite loss is a result, the worst, and not an error.
 
     Raises:
@@ -142,36 +148,38 @@ def several_runs(
         other data.
     """
     chief = is_chief(start.strategy)
-    path = os.path.join(output, f"{name}.json")
+    path = os.path.join(output, file_name)
     with only_writer(output, chief):
-        runs = Runs(path, config, data, start, may_diverge, chief)
+        runs = Runs(path, config, start, may_diverge, chief)
         if os.path.exists(path):
-            saved = conform(read_json(path), RunsFile, path)
-            begun_with = XLNetConfig.from_dict(saved.config, path)
+            begun_with = saved_configuration(path)
             require_config(
                 _as_json(begun_with) == _as_json(config),
                 output,
                 "the configuration of its earlier runs",
                 f"{', '.join(config.changes(begun_with))}; choose another directory",
             )
-            runs.finished = saved.runs
+            runs.finished = read_runs_file(path).runs
         else:
             is_free = not os.path.exists(os.path.join(output, CONFIG_FILE))
-            require_config(is_free, output, f"{kind} or nothing", "a model directory")
-        inputs = inputs_of(*data, start.init_from)
-        check_inputs(output, inputs, bool(runs.finished), chief)
+            require_config(is_free, output, f"{contents} or nothing", "a model directory")
+        train, dev = data
+        inputs = inputs_of(train, dev, start.init_from)
+        check_inputs(output, inputs, is_begun=bool(runs.finished), writes=chief)
         runs.write()
         yield runs
 
 
 def value_of(run: Run) -> float:
     """The metric that runs are compared by, see `comparable`; -infinity if the run diverged."""
-    if run["metric"] is None:
+    metric = run["metric"]
+    if metric is None:
         return -math.inf  # Below a run whose metric is undefined.
-    return max(comparable(run["metric"], run["metrics"][run["metric"]]), -sys.float_info.max)
+    return max(comparable(metric, run["metrics"][metric]), -sys.float_info.max)
 
 
-def _whole_value(run: Run) -> float:
+def _value_at_full_length(run: Run) -> float:
+    """`value_of` a run; -infinity if it has only a part of its length."""
     return value_of(run) if run.get("share", 1) == 1 else -math.inf
 
 
@@ -186,67 +194,3 @@ def _publish(directory: str, output: str) -> None:
     for entry in os.scandir(directory):
         if entry.is_file() and entry.name != INPUTS_FILE:  # The checksums of all runs stay.
             shutil.copy2(entry.path, output)
-
-
-def _remove_weights(directory: str) -> None:
-    """Removes the weights of a finished run, and the state that it resumes from."""
-    shutil.rmtree(os.path.join(directory, RUN_DIR), ignore_errors=True)
-    for name in ("ckpt-*", "checkpoint"):
-        for path in glob.glob(os.path.join(glob.escape(directory), name)):
-            os.remove(path)
-
-
-@SEVERAL_RUNS.register("runs")
-def finetune_repeatedly(
-    config: XLNetConfig,
-    train: Sequence[Example],
-    dev: Sequence[Example],
-    output: str,
-    num_runs: int,
-    start: Start,
-) -> dict[str, Any]:
-    """Fine-tunes a model several times and keeps the one with the best metric on `dev`.
-
-    Run k uses the seed `training.seed` + k, for the weights of the head, dropout and the order of
-    examples. The same call resumes an interrupted run; finished runs are not repeated and all
-    count, so `num_runs` can be increased later.
-
-    Args:
-      config: the experiment configuration; unchanged.
-      train: training examples.
-      dev: examples for evaluation and checkpoint selection.
-      output: model directory of the best run.
-      num_runs: least number of runs.
-      start: what each run starts from.
-
-    Returns:
-      The metrics of the best run, and `runs`, `best_run`, `metric` (the name of the metric that is
-      compared), and its `median`, `lowest`, `highest` and `standard_deviation` over runs.
-
-    Raises:
-      ConfigError: `output` holds something else than runs of this configuration; or see
-        `run_finetuning`.
-      DataError: see `run_finetuning`.
-      PreemptedError: see `run_finetuning`.
-    """
-    with several_runs("runs", "repeated runs", config, (train, dev), output, start) as runs:
-        finished: list[Run] = []
-        for number in range(max(num_runs, len(runs.finished))):
-            seeded = copy.deepcopy(config)
-            seeded.training.seed += number
-            known = runs.finished[number] if number < len(runs.finished) else None
-            finished.append(runs.result(known, os.path.join("runs", str(number)), seeded))
-    metric = finished[0]["metric"]
-    best = int(np.argmax(list(map(value_of, finished))))
-    every: list[Any] = [run["metrics"][metric] for run in finished]
-    values = [value for value in every if value is not None]
-    return {
-        **finished[best]["metrics"],
-        "runs": len(finished),
-        "best_run": best,
-        "metric": metric,
-        "median": float(np.median(values)) if values else None,
-        "lowest": min(values, default=None),
-        "highest": max(values, default=None),
-        "standard_deviation": float(np.std(values, ddof=1)) if len(values) > 1 else 0.0,
-    }

@@ -25,92 +25,117 @@ import yaml
 
 from official.xlnet.configs.experiment import XLNetConfig
 from official.xlnet.configs.registry import SEVERAL_RUNS
-from official.xlnet.data.examples import Example
 from official.xlnet.errors import DataError
 from official.xlnet.files.atomic import write_bytes
-from official.xlnet.projects.trials.runs import Run, several_runs, value_of
+from official.xlnet.jobs.finetuning import finish_finetuning
+from official.xlnet.jobs.finetuning_inputs import (
+    FineTuningInputs,
+    FineTuningOptions,
+    Rows,
+    read_inputs,
+)
+from official.xlnet.projects.trials.runs import Run, Runs, several_runs, value_of
+from official.xlnet.projects.trials.runs_file import SEARCH_FILE
+from official.xlnet.runtime.host import host_state_kept
 from official.xlnet.runtime.metric_text import metric_text
 from official.xlnet.runtime.pictures import new_figure, png
 from official.xlnet.runtime.progress import Progress
-from official.xlnet.training.finetuning import Start
 
-_KEPT = 3  # One candidate in so many goes on, with so many times the length.
-_MOST_ROUNDS = 3
+_HALVING_FACTOR = 3  # One candidate in three is kept per round, and runs three times as long.
+_MAX_ROUNDS = 3
 _MODEL_KEYS = ("dropout", "activation_dropout", "dropatt", "mem_len")  # In a recipe.
-_RATE_FACTOR, _LENGTH_FACTOR = 10.0, 2.0  # Candidates are up to so many times more, or less.
+# Candidates have up to ten times the learning rate, or a tenth, and twice the length, or half.
+_RATE_FACTOR = 10.0
+_LENGTH_FACTOR = 2.0
 
 
 @SEVERAL_RUNS.register("search")
-def search_settings(
+@host_state_kept()
+def search_settings_on_examples(
     config: XLNetConfig,
-    train: Sequence[Example],
-    dev: Sequence[Example],
+    train: Rows,
+    dev: Rows | None,
     output: str,
     num_candidates: int,
-    start: Start,
+    options: FineTuningOptions,
+) -> dict[str, Any]:
+    """Reads the examples, and compares learning rates and lengths; see `search_settings`."""
+    inputs = read_inputs(config, train, dev, output, options)
+    metrics = finetune_candidates(inputs, output, num_candidates)
+    finish_finetuning(output, metrics, inputs)
+    return metrics | inputs.counts
+
+
+def finetune_candidates(
+    inputs: FineTuningInputs, output: str, num_candidates: int
 ) -> dict[str, Any]:
     """Fine-tunes with several learning rates and lengths, and keeps the best model and its recipe.
 
-    The same call resumes an interrupted search; finished runs are not repeated, so
-    `num_candidates` can be increased later. A run whose loss is not finite is the worst one.
-
     Args:
-      config: the experiment configuration, the first candidate; unchanged.
-      train: training examples.
-      dev: examples for evaluation and selection.
+      inputs: the examples, and the configuration, which is the first candidate; unchanged.
       output: model directory of the best run.
       num_candidates: number of candidates.
-      start: what each run starts from.
 
     Returns:
-      The metrics of the best run, its `learning_rate`, and `candidates`, `runs`, `metric` (the
-      name of the metric that is compared) and `recipe` (the path of the recipe).
+      See `search_settings`.
 
     Raises:
       ConfigError: `output` holds something else than a search from this configuration; or see
-        `finetune`.
+        `run_finetuning`.
       DataError: no run has a finite loss; or see `run_finetuning`.
       PreemptedError: see `run_finetuning`.
     """
-    with several_runs("search", "a search", config, (train, dev), output, start, True) as runs:
+    data = inputs.train, inputs.dev
+    with several_runs(
+        SEARCH_FILE, "a search", inputs.config, data, output, inputs.start, may_diverge=True
+    ) as runs:
 
-        def run_of(candidate: int, share: int) -> Run:
-            key = {"candidate": candidate, "share": share}
-            known = next((run for run in runs.finished if key.items() <= run.items()), None)
-            settings = candidate_config(config, candidate, share)
-            varied = {
-                "learning_rate": settings.training.learning_rate,
-                "epochs": settings.task.epochs,
-                "num_steps": settings.training.num_steps,
-            }
-            folder = os.path.join("search", f"{candidate}-{share}")
-            run = runs.result(known, folder, settings, **key, **varied)
-            if known is None and runs.writes:
-                metric = run["metric"]
-                value = f"{metric} {metric_text(_value(run))}" if metric else "not finite"
-                Progress(sys.stderr).log_line(
-                    f"search: candidate {candidate}, 1/{share} of its length, "
-                    f"learning rate {run['learning_rate']:.2g}: {value}"
-                )
-            return run
+        def value(candidate: int, share: int) -> float:
+            return value_of(_run_of_candidate(runs, inputs, candidate, share))
 
-        successive_halving(num_candidates, lambda *which: value_of(run_of(*which)))
-        # Of all runs, those of an earlier search with more or fewer candidates among them.
-        run = max((run for run in runs.finished if run["share"] == 1), key=value_of)
-        if run["metric"] is None:
+        successive_halving(num_candidates, value)
+        # Also runs of an earlier search with more or fewer candidates are compared.
+        full_runs = [run for run in runs.finished if run["share"] == 1]
+        best = max(full_runs, key=value_of)
+        if best["metric"] is None:
             raise DataError(f"{output}: expected a run with a finite loss, got none")
         recipe = os.path.join(output, "recipe.yaml")
         if runs.writes:
-            _write_recipe(recipe, candidate_config(config, run["candidate"]), run)
+            _write_recipe(recipe, candidate_config(inputs.config, best["candidate"]), best)
             _write_picture(os.path.join(output, "search.png"), runs.finished)
-        return {
-            **run["metrics"],
-            "learning_rate": run["learning_rate"],
-            "candidates": num_candidates,
-            "runs": len(runs.finished),
-            "metric": run["metric"],
-            "recipe": recipe,
-        }
+    result = dict(best["metrics"])
+    result["learning_rate"] = best["learning_rate"]
+    result["candidates"] = num_candidates
+    result["runs"] = len(runs.finished)
+    result["metric"] = best["metric"]
+    result["recipe"] = recipe
+    return result
+
+
+def _run_of_candidate(runs: Runs, inputs: FineTuningInputs, candidate: int, share: int) -> Run:
+    """Returns the run of a candidate for 1/`share` of its length, after training if it is new."""
+    folder = os.path.join("search", f"{candidate}-{share}")
+    for run in runs.finished:
+        if run["candidate"] == candidate and run["share"] == share:
+            runs.clear(folder)
+            return run
+    config = candidate_config(inputs.config, candidate, share)
+    facts = {
+        "candidate": candidate,
+        "share": share,
+        "learning_rate": config.training.learning_rate,
+        "epochs": config.task.epochs,
+        "num_steps": config.training.num_steps,
+    }
+    run = runs.run(config, (inputs.train, inputs.dev), folder, facts)
+    if runs.writes:
+        metric = run["metric"]
+        result = f"{metric} {metric_text(_metric_value(run))}" if metric else "not finite"
+        Progress(sys.stderr).log_line(
+            f"search: candidate {candidate}, 1/{share} of its length, "
+            f"learning rate {run['learning_rate']:.2g}: {result}"
+        )
+    return run
 
 
 def successive_halving(num_candidates: int, value: Callable[[int, int], float]) -> list[int]:
@@ -128,42 +153,46 @@ def successive_halving(num_candidates: int, value: Callable[[int, int], float]) 
       >>> successive_halving(9, lambda candidate, share: candidate / share)
       [8, 0]
     """
-    rounds = sum(num_candidates >= _KEPT**number for number in range(_MOST_ROUNDS))
-    left = list(range(num_candidates))
-    for number in range(rounds):
-        share = _KEPT ** (rounds - 1 - number)
-        values = {candidate: value(candidate, share) for candidate in left}
-        if share > 1:
-            best_first = sorted(left, key=lambda candidate: -values[candidate])
-            best = best_first[: math.ceil(len(left) / _KEPT)]
-            left = best if 0 in best else [*best, 0]
-    return left
+    num_rounds = sum(num_candidates >= _HALVING_FACTOR**k for k in range(_MAX_ROUNDS))
+    candidates = list(range(num_candidates))
+    for later_rounds in reversed(range(num_rounds)):
+        share = _HALVING_FACTOR**later_rounds
+        values = {candidate: value(candidate, share) for candidate in candidates}
+        if later_rounds == 0:
+            break
+        candidates.sort(key=lambda candidate: -values[candidate])
+        candidates = candidates[: math.ceil(len(candidates) / _HALVING_FACTOR)]
+        if 0 not in candidates:
+            candidates.append(0)
+    return candidates
 
 
 def candidate_config(config: XLNetConfig, candidate: int, share: int = 1) -> XLNetConfig:
-    """The configuration of a candidate for 1/`share` of its length.
+    """Returns the configuration of a candidate for 1/`share` of its length.
 
-    Learning rates and lengths of a Halton sequence, spread evenly on a logarithmic scale around
-    the values in `config`; candidate 0 has exactly these.
+    Learning rates and lengths are those of a Halton sequence, spread evenly on a logarithmic scale
+    around the values in `config`; candidate 0 has exactly these.
     """
     from scipy.stats import qmc
 
-    settings = copy.deepcopy(config)
-    training, length_factor = settings.training, 1.0
+    candidate_settings = copy.deepcopy(config)
+    training = candidate_settings.training
+    length_factor = 1.0
     if candidate:
         point = qmc.Halton(2, scramble=False).random(candidate + 1)[candidate]
         rate_factor = _RATE_FACTOR ** (2 * point[0] - 1)
         length_factor = _LENGTH_FACTOR ** (2 * point[1] - 1)
         training.learning_rate = float(f"{training.learning_rate * rate_factor:.2g}")
     length_factor /= share
-    settings.task.epochs = float(f"{settings.task.epochs * length_factor:.3g}")
+    epochs = candidate_settings.task.epochs * length_factor
+    candidate_settings.task.epochs = float(f"{epochs:.3g}")
     training.num_steps = max(1, round(training.num_steps * length_factor))
     training.warmup_steps = min(training.num_steps, round(training.warmup_steps * length_factor))
     training.checkpoint_steps = max(1, round(training.checkpoint_steps * length_factor))
-    return settings
+    return candidate_settings
 
 
-def _value(run: Run) -> Any:
+def _metric_value(run: Run) -> Any:
     return run["metrics"].get(run["metric"])
 
 
@@ -172,10 +201,13 @@ def _write_picture(path: str, runs: Sequence[Run]) -> None:
     figure = new_figure(7, 4.5)
     axes = figure.subplots()
     for share in sorted({run["share"] for run in runs}, reverse=True):
-        finished = [run for run in runs if run["share"] == share and _value(run) is not None]
+        finished = []
+        for run in runs:
+            if run["share"] == share and _metric_value(run) is not None:
+                finished.append(run)
         axes.scatter(
             [run["learning_rate"] for run in finished],
-            [_value(run) for run in finished],
+            [_metric_value(run) for run in finished],
             s=160 / share + 20,
             alpha=0.7,
             label=f"1/{share} of the length",
@@ -194,25 +226,28 @@ def _write_recipe(path: str, config: XLNetConfig, run: Run) -> None:
       config: the configuration that the run began with.
       run: the finished run.
     """
-    task = config.task.as_dict()
+    model = config.model.as_dict()
+    task: dict[str, Any] = {}
+    for key, value in config.task.as_dict().items():
+        task[key] = list(value) if isinstance(value, tuple) else value
     if not task["labels"]:
         del task["labels"]  # They come from the training data.
-    tree = {
-        "model": {
-            key: value for key, value in config.model.as_dict().items() if key in _MODEL_KEYS
-        },
+    settings = {
+        "model": {key: value for key, value in model.items() if key in _MODEL_KEYS},
         "training": config.training.as_dict(),
-        "task": {k: list(v) if isinstance(v, tuple) else v for k, v in task.items()},
+        "task": task,
     }
+    minutes = max(1, round(run["seconds"] / 60))
+    result = f"{run['metric']} {metric_text(_metric_value(run))}"
     lines = [
-        f"# The best settings of a search (xlnet finetune --search) for {config.task.name}.",
+        f"# The best settings of a search (xlnet search_settings) for {config.task.name}.",
         "#",
         f"#   xlnet finetune --task={config.task.name} --config=recipe.yaml --init_from=MODEL \\",
         "#     --train=FILE --dev=FILE --output=DIR",
         "#",
-        f"# Cost: {max(1, round(run['seconds'] / 60))} minutes where the search ran.",
-        f"# Result on the dev set of the search: {run['metric']} {metric_text(_value(run))}.",
+        f"# Cost: {minutes} minutes where the search ran.",
+        f"# Result on the dev set of the search: {result}.",
         "",
-        yaml.safe_dump(tree, sort_keys=False),
+        yaml.safe_dump(settings, sort_keys=False),
     ]
     write_bytes(path, "\n".join(lines).encode())

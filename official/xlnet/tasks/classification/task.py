@@ -247,6 +247,7 @@ class Regression(TextTask):
 
     metric = "pearson"
     majority_name = "mean label"
+    predicts_numbers = True
     metrics = NUMBER_METRICS
     typical = tuple(
         TextExample(f"{what} {word}", (f"{what} is {word} .",), float(number))
