@@ -10,7 +10,6 @@ from official.xlnet.api.verbs import TRAIN, register_verb
 from official.xlnet.configs.choices import CLUSTER_TIMEOUT
 from official.xlnet.configs.registry import STRATEGIES
 from official.xlnet.data.lost_rows import MAX_LOST, MaxLost
-from official.xlnet.errors import ConfigError
 from official.xlnet.files.arguments import Path, RunDirectory, Strategy
 from official.xlnet.files.public import public
 from official.xlnet.files.schema import OneOfRegistry, Range
@@ -18,7 +17,7 @@ from official.xlnet.runtime.progress import loading_tensorflow
 
 
 @register_verb("finetune", group=TRAIN)
-@public(model="init_from", overrides="set", num_runs="runs")
+@public(model="init_from", overrides="set")
 def finetune(
     init_from: Model | None,
     train: Path | Iterable[Any],
@@ -30,12 +29,9 @@ def finetune(
     vocab: Path | None = None,
     strategy: Annotated[str, OneOfRegistry(STRATEGIES)] | Strategy = "one_device",
     cpu_devices: Annotated[int, Range(1, 256)] = 1,
-    runs: Annotated[int, Range(1, 10_000)] = 1,
     extra_train: Mapping[Path, float] | None = None,
-    search: Annotated[int, Range(0, 1000)] = 0,
     max_lost: MaxLost = MAX_LOST,
     new_head: bool = False,
-    folds: Annotated[int, Range(0, 1000)] = 0,
     cluster_timeout: Annotated[float, Range(1, 1_000_000)] = CLUSTER_TIMEOUT,
 ) -> dict[str, Any]:
     r"""Fine-tunes a model on a task.
@@ -69,16 +65,10 @@ def finetune(
       strategy: distribution strategy; see `prepare_devices`. A run may be resumed with another
         one.
       cpu_devices: number of virtual CPU devices, for `mirrored` without GPUs.
-      runs: number of runs with different random seeds; the best model is kept, see
-        `finetune_repeatedly`.
       extra_train: further training data for question answering, FILE or FILE=WEIGHT with its
         weight in the loss; may be repeated. In Python, {path: weight}.
-      search: number of learning rates and run lengths to compare by successive halving; the best
-        model is kept, see `search_settings`; 0: no search.
       max_lost: maximum fraction of bad rows to skip; above it, the command fails.
       new_head: start with a new head; default: the head of a fine-tuned init_from, if it fits.
-      folds: number of folds of a cross-validation over train, without dev, see `cross_validate`;
-        0: none.
       cluster_timeout: longest wait for the other workers of `multi_worker`, in seconds.
 
     Returns:
@@ -99,12 +89,6 @@ def finetune(
       >>> finetune("runs/base", train, train, "runs/task", set=["task.epochs=3"])["accuracy"]
       1.0
     """
-    several = {"search": search, "folds": folds, "runs": runs if runs > 1 else 0}
-    if sum(map(bool, several.values())) > 1 or folds == 1:
-        raise ConfigError(
-            "expected one of search, folds (2 or more) and runs, got "
-            f"{', '.join(f'{name}={value}' for name, value in several.items() if value)}"
-        )
     from official.xlnet.checkpoints.any_format import load_config
     from official.xlnet.configs.finetuning_defaults import finetuning_configuration
 
@@ -124,4 +108,4 @@ def finetune(
         new_head=new_head,
         cluster_timeout=cluster_timeout,
     )
-    return finetune_examples(settings, train, dev, output, options, several)
+    return finetune_examples(settings, train, dev, output, options)

@@ -137,8 +137,6 @@ BREAKDOWNS = Registry[Any]("by")
 # Functions (path) to the configuration that the runs in a directory began with, by the name of the
 # file that holds it; for directories of several runs, see `training.finetuning`.
 RUN_FILES = Registry[Any]("file of several runs")
-# Functions (config, train, dev, output, number, options) that fine-tune several times.
-SEVERAL_RUNS = Registry[Any]("several runs")
 # Functions that make pages about a run that has ended, by file name; see `runtime.pages`.
 PRETRAINING_PAGES = Registry[Any]("page of pre-training")
 TASK_PAGES = Registry[Any]("page of fine-tuning or of an evaluation")

@@ -64,8 +64,10 @@ def former_call(
     other = FORMER_OPTIONS[f"{verb}.{chosen[0]}"].function
     logging.warning("%s(%s=…) is now: %s", verb, chosen[0], other.__name__)
     rest |= dict(zip(parameters, args, strict=False))
-    for name in chosen:
-        if takes(other, name):
+    for (
+        name
+    ) in chosen:  # Options that belong to several verbs are refused by the one that is called.
+        if takes(other, name) or name != chosen[0]:
             rest[name] = arguments[name]
     # What the other verb has no use for may still be written as None.
     rest = {name: value for name, value in rest.items() if takes(other, name) or value is not None}

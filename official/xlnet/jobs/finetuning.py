@@ -10,7 +10,6 @@ from official.xlnet.configs.experiment import XLNetConfig
 from official.xlnet.configs.finetuning_defaults import (
     finetuning_configuration,
 )
-from official.xlnet.configs.registry import SEVERAL_RUNS
 from official.xlnet.data.examples import Example
 from official.xlnet.inference.task_prediction import task_of
 from official.xlnet.jobs.baselines import add_baselines
@@ -33,7 +32,6 @@ def finetune_examples(
     dev: str | Iterable[Any] | None,
     output: str,
     options: FineTuningOptions,
-    several: Mapping[str, int],
 ) -> dict[str, Any]:
     """Fine-tunes on files or examples; see `official.xlnet.api.finetune.finetune`.
 
@@ -43,11 +41,7 @@ def finetune_examples(
       dev: see `finetune`.
       output: see `finetune`.
       options: how the inputs are read and the run starts.
-      several: {name in `SEVERAL_RUNS`: number of runs}; 0 for none.
     """
-    name = next((name for name, number in several.items() if number), None)
-    if name:
-        return SEVERAL_RUNS[name](settings, train, dev, output, several[name], options)
     inputs = read_inputs(settings, train, dev, output, options)
     metrics = run_finetuning(inputs.config, inputs.train, inputs.dev, output, inputs.start)
     finish_finetuning(output, metrics, inputs)

@@ -35,7 +35,6 @@ from official.xlnet.configs.registry import (
     RUN_FILES,
     SERVICES,
     SETTINGS,
-    SEVERAL_RUNS,
     STRATEGIES,
     TASK_LOSSES,
     TASK_PAGES,
@@ -46,6 +45,7 @@ from official.xlnet.configs.registry import (
     WORKERS,
     Registry,
 )
+from official.xlnet.files.former_options import FORMER_OPTIONS
 from official.xlnet.files.urls import FILE_SYSTEMS, LOCAL_COPIES, OTHER_SCHEMES
 from official.xlnet.modeling.ops.keras_names import CLASSES
 
@@ -136,9 +136,13 @@ PROJECTS: dict[str, tuple[tuple[Registry, str, tuple[str, ...]], ...]] = {
         ),
     ),
     "trials": (
-        (SEVERAL_RUNS, "folds", ("folds",)),
-        (SEVERAL_RUNS, "repeated_runs", ("runs",)),
-        (SEVERAL_RUNS, "search", ("search",)),
+        (VERBS, "verbs", ("cross_validate", "finetune_repeatedly", "search_settings")),
+        (PUBLIC_NAMES, "verbs", ("cross_validate", "finetune_repeatedly", "search_settings")),
+        (
+            FORMER_OPTIONS,
+            "verbs",
+            ("finetune.folds", "finetune.runs", "finetune.num_runs", "finetune.search"),
+        ),
         (RUN_FILES, "runs_file", ("folds.json", "runs.json", "search.json")),
     ),
 }

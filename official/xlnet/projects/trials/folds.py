@@ -11,8 +11,7 @@ from typing import Any
 import numpy as np
 
 from official.xlnet.configs.experiment import XLNetConfig
-from official.xlnet.configs.registry import SEVERAL_RUNS, TASKS
-from official.xlnet.configs.validation import require
+from official.xlnet.configs.registry import TASKS
 from official.xlnet.data.examples import Example
 from official.xlnet.errors import require_config, require_data
 from official.xlnet.inference.task_prediction import task_of
@@ -29,18 +28,15 @@ from official.xlnet.projects.trials.runs_file import FOLDS_FILE
 from official.xlnet.runtime.host import host_state_kept
 
 
-@SEVERAL_RUNS.register("folds")
 @host_state_kept()
 def cross_validate_examples(
     config: XLNetConfig,
     train: Rows,
-    dev: Rows | None,
     output: str,
     num_folds: int,
     options: FineTuningOptions,
 ) -> dict[str, Any]:
     """Reads the examples, and fine-tunes a model on each fold; see `cross_validate`."""
-    require(dev is None, "dev", "none with folds, which are parts of train", dev)
     inputs = read_inputs(config, train, None, output, options, needs_dev=False)
     return finetune_folds(inputs, output, num_folds) | inputs.counts
 

@@ -9,7 +9,6 @@ from typing import Any
 import numpy as np
 
 from official.xlnet.configs.experiment import XLNetConfig
-from official.xlnet.configs.registry import SEVERAL_RUNS
 from official.xlnet.jobs.finetuning import finish_finetuning
 from official.xlnet.jobs.finetuning_inputs import (
     FineTuningInputs,
@@ -22,7 +21,6 @@ from official.xlnet.projects.trials.runs_file import REPEATED_RUNS_FILE
 from official.xlnet.runtime.host import host_state_kept
 
 
-@SEVERAL_RUNS.register("runs")
 @host_state_kept()
 def finetune_examples_repeatedly(
     config: XLNetConfig,

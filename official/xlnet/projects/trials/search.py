@@ -24,7 +24,6 @@ from typing import Any
 import yaml
 
 from official.xlnet.configs.experiment import XLNetConfig
-from official.xlnet.configs.registry import SEVERAL_RUNS
 from official.xlnet.errors import DataError
 from official.xlnet.files.atomic import write_bytes
 from official.xlnet.jobs.finetuning import finish_finetuning
@@ -49,7 +48,6 @@ _RATE_FACTOR = 10.0
 _LENGTH_FACTOR = 2.0
 
 
-@SEVERAL_RUNS.register("search")
 @host_state_kept()
 def search_settings_on_examples(
     config: XLNetConfig,
