@@ -128,8 +128,8 @@ def test_keys_that_are_typed_as_flags_are_settings(monkeypatch):
         found.update(values)
 
     monkeypatch.setattr(VERBS["finetune"], "function", take)
-    flags = ["--train=x", "--output=y", "--epochs=3", "--learning_rate", "1e-4", "--runs=2"]
+    flags = ["--train=x", "--output=y", "--epochs=3", "--learning_rate", "1e-4", "--cpu_devices=2"]
     assert cli.main(["finetune", *flags, "--task.max_length=9", "--set=seed=1"]) == 0
     settings = ["task.epochs=3", "training.learning_rate=1e-4", "task.max_length=9", "seed=1"]
     missing = dict.fromkeys(("dev", "init_from"))
-    assert found == {"train": "x", "output": "y", "runs": 2, "set": settings, **missing}
+    assert found == {"train": "x", "output": "y", "cpu_devices": 2, "set": settings, **missing}
