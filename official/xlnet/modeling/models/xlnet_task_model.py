@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import functools
+from collections.abc import Sequence
 from typing import Any
 
 import tensorflow as tf
@@ -157,14 +158,22 @@ class XLNetTaskModel(EncoderWithHead, TrainableModel):
                 None,
             )
 
-        def step(batch):
-            rows = batch["weight"][:, None]
-            task = ObjectiveBatch(batch, rows, rows)
-            summed = accumulated(gradients, rows.shape[0], self.config.training)
+        rows = batch["weight"][:, None]
+        summed = accumulated(gradients, rows.shape[0], self.config.training)
+
+        def sums(length):
+            task = ObjectiveBatch(_cut(batch, length), rows, rows)
             total, loss_sum, _ = summed(task, seed)
             return total, loss_sum
 
-        total, loss_sum = self._shortened(step, batch)
+        length = batch["token_ids"].shape[2]
+        lengths = bucket_lengths(length, 1 if self.with_memory else self.config.task.num_buckets)
+        if len(lengths) == 1:
+            total, loss_sum = sums(length)
+        else:
+            index = _index_of_length(batch, lengths)
+            branches = [functools.partial(sums, length) for length in lengths]
+            total, loss_sum = tf.switch_case(index, branches)
         self.update(self.unscaled_gradients(total))
         self.loss_metric.add(loss_sum, count)
         self.targets_metric.update_state(count)
@@ -185,29 +194,28 @@ class XLNetTaskModel(EncoderWithHead, TrainableModel):
             loss_U += weight * self.head.num_items(batch) * loss(self.encoder, batch, seed)
         return tf.reduce_sum(loss_U * batch["weight"])
 
-    def _shortened(self, step: Callable, batch: Batch):
-        """`step` on the batch without the columns that are padding in every row."""
-        length = batch["token_ids"].shape[2]
-        lengths = bucket_lengths(length, 1 if self.with_memory else self.config.task.num_buckets)
-        from_end_T = tf.range(length, 0, -1)
-        needed = tf.reduce_max(tf.where(batch["is_padding"], 0, from_end_T))
-
-        def cut_to(kept):
-            return lambda: step(
-                {
-                    name: x[:, :, -kept:] if x.shape.rank > 2 and x.shape[2] == length else x
-                    for name, x in batch.items()
-                }
-            )
-
-        if len(lengths) == 1:
-            return step(batch)
-        index = tf.reduce_sum(tf.cast(needed > tf.constant(lengths[:-1]), tf.int32))
-        return tf.switch_case(index, [cut_to(kept) for kept in lengths])
-
     @property
     def metrics(self):
         return [self.loss_metric, self.targets_metric]
+
+
+def _cut(batch: Batch, length: int) -> Batch:
+    """A batch with the last `length` columns of its sequences; padding is on the left."""
+    num_columns = batch["token_ids"].shape[2]
+    if length == num_columns:
+        return batch
+    shortened = {}
+    for name, x in batch.items():
+        has_columns = x.shape.rank > 2 and x.shape[2] == num_columns
+        shortened[name] = x[:, :, -length:] if has_columns else x
+    return shortened
+
+
+def _index_of_length(batch: Batch, lengths: Sequence[int]) -> tf.Tensor:
+    """Index of the shortest length that has all columns which are not padding in every row."""
+    from_end_T = tf.range(batch["token_ids"].shape[2], 0, -1)
+    needed = tf.reduce_max(tf.where(batch["is_padding"], 0, from_end_T))
+    return tf.reduce_sum(tf.cast(needed > tf.constant(lengths[:-1]), tf.int32))
 
 
 def _features(inputs: Batch | tf.Tensor) -> Features:
