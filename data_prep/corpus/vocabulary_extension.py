@@ -23,7 +23,8 @@ import re
 import numpy as np
 from sentencepiece import SentencePieceProcessor
 
-from data_prep.corpus.vocabulary import MAX_VOCAB_SIZE, Sample, train_unigram
+from data_prep.corpus.vocabulary import Sample, train_unigram
+from data_prep.settings import MAX_VOCAB_SIZE
 from official.xlnet.errors import DataError, require_data
 from official.xlnet.tokenization.sentencepiece_proto import (
     NORMAL,

@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 import sentencepiece
 
-from data_prep.corpus.vocabulary import MAX_VOCAB_SIZE, read_sample
+from data_prep.corpus.vocabulary import read_sample
 from data_prep.corpus.vocabulary_extension import extend_vocabulary
-from data_prep.settings import SampleOptions
+from data_prep.settings import MAX_VOCAB_SIZE, SampleOptions
 from official.xlnet.tokenization.sentencepiece_proto import NORMAL, parse_model
 from official.xlnet.tokenization.special_tokens import SPECIAL_PIECES, UNK_ID
 from official.xlnet.tokenization.tokenizer import Tokenizer
