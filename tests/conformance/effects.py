@@ -18,7 +18,6 @@ import numpy as np
 import tensorflow as tf
 
 from data_prep.tasks.task_data import read_task
-from official.xlnet.api import prediction
 from official.xlnet.api.prepare import prepare
 from official.xlnet.api.pretrain import pretrain
 from official.xlnet.checkpoints.convert.variable_map import shapes_of, variables_of
@@ -28,6 +27,7 @@ from official.xlnet.configs.sections import ObjectiveSections
 from official.xlnet.data.pretraining_dataset import pretraining_dataset
 from official.xlnet.errors import DataError, DivergedError
 from official.xlnet.inference.task_prediction import evaluate_examples, unit_lengths
+from official.xlnet.jobs import prediction
 from official.xlnet.modeling.models.xlnet_pretrainer import XLNetPretrainer
 from official.xlnet.modeling.models.xlnet_task_model import XLNetTaskModel
 from official.xlnet.modeling.objectives import create_objective

@@ -10,13 +10,13 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from official.xlnet.api import following
 from official.xlnet.commands import score
 from official.xlnet.inference import generation, task_prediction
 from official.xlnet.inference.embedding import TextEmbedder
 from official.xlnet.inference.ensemble import Ensemble
 from official.xlnet.inference.scoring import Scorer
 from official.xlnet.jobs import file_embedding as embed
+from official.xlnet.jobs import following
 from tests.helpers.tiny import tiny_config
 from tests.helpers.world import command, eagerly
 from tests.helpers.wrong_input import refused, run
