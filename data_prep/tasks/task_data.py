@@ -62,7 +62,7 @@ def read_task(
         a table with named columns (a frame of pandas or Polars, an Arrow table, a data set of HF or
         TFDS, a mapping of columns, a list of mappings), which is read as its file is; a list of
         tuples, `(text, label)`, `(text, text, label)` or `(words, tags)`; or examples of the task's
-        own class. For multitask {name: any of these}.
+        own class. For a task of several data sets, {name: any of these}.
       task: the `task` section of the configuration.
       max_lost: largest share of the rows that may be unusable; these are left out, counted and
         warned of.

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import textwrap
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Annotated, Any
 
 from official.xlnet.api.arguments import Model, Override, TaskName
 from official.xlnet.api.verbs import TRAIN, register_verb
 from official.xlnet.configs.choices import CLUSTER_TIMEOUT
-from official.xlnet.configs.registry import STRATEGIES
+from official.xlnet.configs.registry import DATASETS, STRATEGIES, TASKS
 from official.xlnet.data.lost_rows import MAX_LOST, MaxLost
 from official.xlnet.files.arguments import Path, RunDirectory, Strategy
 from official.xlnet.files.public import public
@@ -16,7 +17,14 @@ from official.xlnet.files.schema import OneOfRegistry, Range
 from official.xlnet.runtime.progress import loading_tensorflow
 
 
-@register_verb("finetune", group=TRAIN)
+def _known_tasks() -> str:
+    """Returns the names that `task` takes."""
+    task_types = f"Task types: {', '.join(TASKS.names())}."
+    data_sets = f"Data sets: {', '.join(DATASETS.names())}."
+    return "\n".join([*textwrap.wrap(task_types, 95), *textwrap.wrap(data_sets, 95)])
+
+
+@register_verb("finetune", group=TRAIN, details=_known_tasks)
 @public(model="init_from", overrides="set")
 def finetune(
     init_from: Model | None,
@@ -36,12 +44,9 @@ def finetune(
 ) -> dict[str, Any]:
     r"""Fine-tunes a model on a task.
 
-    The task is a task type (classification, multi_label, regression, multiple_choice,
-    question_answering, question_answering_simple, token_classification, token_regression, ranking,
-    multitask) or a supported data set (GLUE: cola, sst2, mrpc, stsb, qqp, mnli, qnli, rte, wnli;
-    imdb, yelp2, yelp5, ag_news, dbpedia, amazon2, amazon5; squad, race, swag, conll2003,
-    qnli_ranking, wnli_ranking). A table needs a column of labels; all other columns except ids are
-    texts unless the setting task.text_columns selects some.
+    The task is a task type or a supported data set, which `xlnet finetune --help` lists. A table
+    needs a column of labels; all other columns except ids are texts unless the setting
+    task.text_columns selects some.
 
     To resume an interrupted run, run the same command again. Learning rate, batch size and length
     of the run are chosen automatically where neither config nor set gives them. The best model is
@@ -51,9 +56,9 @@ def finetune(
     Args:
       init_from: model to start from: a model directory, HF folder or TF1 release; default: random
         weights, with the vocabulary of vocab.
-      train: training data: a file or folder, NAME=FILE,NAME=FILE for multitask; in Python also a
-        table, or a list of `(text, label)` or `(text, text, label)` tuples, see `read_task`, and
-        `{name: any of these}` for multitask.
+      train: training data: a file or folder, NAME=FILE,NAME=FILE for a task of several data sets;
+        in Python also a table, or a list of `(text, label)` or `(text, text, label)` tuples, see
+        `read_task`, and `{name: any of these}` for several data sets.
       dev: data to evaluate on and to select the best model by; or a share of the training data to
         hold out, e.g. 20%, stratified by class; default: 10%.
       output: model directory to create, or to resume from.

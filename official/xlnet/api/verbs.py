@@ -30,6 +30,7 @@ class Verb:
       group: see `register_verb`.
       former: see `register_verb`.
       report: see `register_verb`.
+      details: see `register_verb`.
     """
 
     def __init__(
@@ -40,6 +41,7 @@ class Verb:
         group: str,
         former: Mapping[str, Any],
         report: Callable[[Any, Mapping[str, Any]], Any] | None,
+        details: Callable[[], str] | None,
     ):
         self.name = name
         self.function = function
@@ -47,6 +49,7 @@ class Verb:
         self.group = group
         self.former = dict(former)
         self.report = report
+        self.details = details
         functools.update_wrapper(self, function)  # Registries name its module.
 
 
@@ -57,6 +60,7 @@ def register_verb(
     group: str = "Others",
     former: Mapping[str, Any] | None = None,
     report: Callable[[Any, Mapping[str, Any]], Any] | None = None,
+    details: Callable[[], str] | None = None,
 ) -> Callable[[Function], Function]:
     """Returns a decorator that makes a public function a verb of the `xlnet` command.
 
@@ -76,6 +80,8 @@ def register_verb(
         the value that selected nothing; `{"score.words": False}` makes `xlnet score --words` a
         call of this verb.
       report: function of the result and the arguments to what is printed; default: the result.
+      details: returns a text that the help has after the description, such as names of a registry,
+        which also has those of other packages; default: none.
 
     Example:
       >>> @register_verb("count")
@@ -84,7 +90,7 @@ def register_verb(
     """
 
     def decorate(function: Function) -> Function:
-        verb = Verb(name, function, positional, group, former or {}, report)
+        verb = Verb(name, function, positional, group, former or {}, report, details)
         VERBS.register(name)(verb)
         for spelling in verb.former:
             FORMER_OPTIONS.register(spelling)(verb)

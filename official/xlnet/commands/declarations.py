@@ -129,7 +129,10 @@ class Declaration:
     def help(self, common: Sequence[Parameter]) -> str:
         """Returns what the verb does, its example and its flags."""
         example = self.example.replace("\n", "\n  ")
-        lines = [f"{self.sections['']}\n\nExample:\n  {example}\n"]
+        lines = [self.sections[""], ""]
+        if self.verb.details:
+            lines += [self.verb.details(), ""]
+        lines += [f"Example:\n  {example}\n"]
         lines += ["flags:", *(parameter.help() for parameter in self.flags)]
         lines += ["flags of all verbs:", *(parameter.help() for parameter in common)]
         return "\n".join(lines)

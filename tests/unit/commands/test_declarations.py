@@ -12,7 +12,7 @@ import pytest
 
 from official.xlnet import cli
 from official.xlnet.commands.declarations import COMMON, declaration
-from official.xlnet.configs.registry import VERBS
+from official.xlnet.configs.registry import DATASETS, TASKS, VERBS
 from official.xlnet.files.former_options import FORMER_OPTIONS
 from official.xlnet.files.public import public
 from official.xlnet.modeling.models import xlnet_pretrainer
@@ -170,3 +170,9 @@ def test_few_calls_lie_between_the_command_and_the_loss(world, tmp_path, monkeyp
     assert any("summed" in call for call in stacks["loss"])
     assert len(stacks["loss"]) <= 9, "\n".join(stacks["loss"])
     assert len(stacks["head"]) <= 13, "\n".join(stacks["head"])
+
+
+def test_the_help_of_finetune_lists_the_tasks_that_are_known(capsys):
+    assert cli.main(["finetune", "--help"]) == 0
+    words = capsys.readouterr().out.replace(",", " ").replace(".", " ").split()
+    assert {*TASKS.names(), *DATASETS.names()} <= set(words)

@@ -1,0 +1,42 @@
+"""Former options of `finetune` are verbs, in commands and in Python."""
+
+import pytest
+
+from official import xlnet
+from official.xlnet import cli
+from official.xlnet.commands.other_names import as_called_today
+from official.xlnet.errors import ConfigError
+
+
+@pytest.mark.parametrize(
+    ("former", "verb", "today"),
+    [
+        ("--folds=3", "cross_validate", ["--folds=3"]),
+        ("--runs=2", "finetune_repeatedly", ["--runs=2"]),
+        ("--num_runs=2", "finetune_repeatedly", ["--runs=2"]),
+        ("--search=9", "search_settings", ["--candidates=9"]),
+        ("--folds=0", "finetune", []),
+        ("--runs=1", "finetune", []),
+        ("--search=0", "finetune", []),
+    ],
+)
+def test_former_options_are_verbs(former, verb, today):
+    assert as_called_today("finetune", ["--train=x", former]) == (verb, ["--train=x", *today])
+
+
+def test_each_verb_has_its_options_only(capsys):
+    for verb, flag in (("cross_validate", "dev"), ("finetune_repeatedly", "folds")):
+        assert cli.main([verb, "--train=x", "--output=y", f"--{flag}=2"]) == 2
+        assert f"unknown flag --{flag}" in capsys.readouterr().err
+    assert cli.main(["finetune", "--folds=3", "--runs=2", "--train=x", "--output=y"]) == 2
+    assert "xlnet cross_validate: unknown flag --runs" in capsys.readouterr().err
+
+
+def test_former_arguments_are_functions(tmp_path):
+    rows = [("a", "b"), ("c", "d")]
+    with pytest.raises(ConfigError, match=r"folds: expected in \[2, 1000\], got 1"):
+        xlnet.finetune(None, rows, None, str(tmp_path), folds=1)
+    with pytest.raises(TypeError, match="runs"):
+        xlnet.finetune(None, rows, None, str(tmp_path), folds=3, runs=2)
+    with pytest.raises(TypeError, match="dev"):
+        xlnet.finetune(None, rows, rows, str(tmp_path), folds=3)
