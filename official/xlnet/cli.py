@@ -20,14 +20,14 @@ import os
 import re
 import sys
 import traceback
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from absl import flags
 from absl import logging as absl_logging
 
 from official.xlnet import _HAS_GPU, __version__
-from official.xlnet.api.verbs import GROUPS
+from official.xlnet.api.verbs import GROUPS, Verb
 from official.xlnet.commands.declarations import COMMON, declaration
 from official.xlnet.commands.other_names import (
     advice,
@@ -91,13 +91,8 @@ def main(argv: list[str] | None = None) -> int:
             with _errors(outcome), called_with_flags():
                 values = _arguments(rest, outcome)
                 if values is not None:
-                    verb = VERBS[outcome.verb]
-                    result = verb.function(**values)
-                    if verb.report:
-                        result = verb.report(result, values)
-                    # Standard output holds the answers alone.
-                    show = _say if values.get("output") == STANDARD else print
-                    show(json_line(result))
+                    result = VERBS[outcome.verb].function(**values)
+                    _show_result(VERBS[outcome.verb], result, values)
     return outcome.status
 
 
@@ -130,6 +125,15 @@ def _arguments(arguments: list[str], outcome: _Outcome) -> dict[str, Any] | None
         print(f"usage: xlnet {verb} [--flag=value ...]\n\n{declaration(verb).help(COMMON)}")
         return None
     return _values(verb, arguments)
+
+
+def _show_result(verb: Verb, result: Any, values: Mapping[str, Any]) -> None:
+    """Prints what a verb's function has returned, as the last line."""
+    if verb.report is not None:
+        result = verb.report(result, values)
+    # Standard output holds the answers alone.
+    show = _say if values.get("output") == STANDARD else print
+    show(json_line(result))
 
 
 @contextlib.contextmanager

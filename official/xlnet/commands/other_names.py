@@ -9,7 +9,6 @@ from absl import flags
 from absl import logging as absl_logging
 
 from official.xlnet.commands.declarations import Parameter, declaration
-from official.xlnet.configs.experiment import XLNetConfig
 from official.xlnet.errors import did_you_mean
 from official.xlnet.files.former_options import FORMER_OPTIONS, selects_nothing, takes
 
@@ -205,6 +204,8 @@ def advice(flag: str, value: str, parameters: Mapping[str, Parameter]) -> str:
             return f"; did you mean --{'set=' * (not is_flag)}{whole}?"
     known = {name: f"--{name}" for name in parameters}
     if takes_keys:
+        from official.xlnet.configs.experiment import XLNetConfig
+
         config = XLNetConfig()
         for section in config.__dataclass_fields__:
             for key in getattr(config, section).known_keys():
@@ -217,6 +218,8 @@ def advice(flag: str, value: str, parameters: Mapping[str, Parameter]) -> str:
 
 def _key(name: str) -> str:
     """The key of the configuration, `section.key`, that a name stands for; empty for none."""
+    from official.xlnet.configs.experiment import XLNetConfig  # Few commands need it here.
+
     section, _, key = name.rpartition(".")
     owners = [owner for owner in XLNetConfig().sections_of(key) if section in ("", owner)]
     return f"{owners[0]}.{key}" if len(owners) == 1 else ""

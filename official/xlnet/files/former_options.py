@@ -64,9 +64,8 @@ def former_call(
     other = FORMER_OPTIONS[f"{verb}.{chosen[0]}"].function
     logging.warning("%s(%s=…) is now: %s", verb, chosen[0], other.__name__)
     rest |= dict(zip(parameters, args, strict=False))
-    for (
-        name
-    ) in chosen:  # Options that belong to several verbs are refused by the one that is called.
+    # An option of yet another verb is passed on, and refused.
+    for name in chosen:
         if takes(other, name) or name != chosen[0]:
             rest[name] = arguments[name]
     # What the other verb has no use for may still be written as None.
