@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from data_prep.tasks.table import read_rows
-from official.xlnet.configs.registry import FILE_READERS, FOLDER_READERS
+from official.xlnet.configs.registry import DEFAULT_TASK, FILE_READERS, FOLDER_READERS
 from official.xlnet.configs.task import TaskConfig
 from official.xlnet.data.examples import Example
 from official.xlnet.data.lost_rows import MAX_LOST, check_lost
@@ -34,7 +34,7 @@ def read_examples(reading: Reading) -> Iterator[Example]:
     if reading.rows is not None:
         # The reader of an extension, which is not in the table of modules, reads files alone.
         is_ours = FILE_READERS.is_known(name) and name in FILE_READERS.modules
-        return FILE_READERS[name if is_ours else "classification"](reading)
+        return FILE_READERS[name if is_ours else DEFAULT_TASK](reading)
     if not path.startswith("tfds:") and not os.path.exists(path):
         raise DataError(f"no data at {path!r}: expected a file or a folder")
     FILE_READERS.load(name)  # It may also register a reader of folders.

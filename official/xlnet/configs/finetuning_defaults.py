@@ -25,7 +25,7 @@ import os
 from collections.abc import Callable, Collection, Sequence
 
 from official.xlnet.configs.experiment import CONFIG_FILE, XLNetConfig, recipe_path
-from official.xlnet.configs.registry import task_settings
+from official.xlnet.configs.registry import DEFAULT_TASK, task_settings
 from official.xlnet.configs.task import TaskConfig
 from official.xlnet.configs.training import TrainingConfig
 from official.xlnet.configs.validation import require
@@ -39,7 +39,6 @@ _WARMUP_SHARE = 0.1
 _MEAN_SUMMARY_PARAMETERS = 10e6
 _EVALUATIONS, _MAX_CHECKPOINT_STEPS = 6, 1000
 _PATIENCE_SHARE = 0.5  # Of the evaluations.
-_DEFAULT_TASK = "classification"  # Where neither the user nor the recipe names one.
 
 # Settings that are chosen if they are not given; no other section has a key of these names.
 _LENGTH = {"epochs": "task", "num_steps": "training", "warmup_steps": "training"}
@@ -252,7 +251,7 @@ def finetuning_configuration(
     path = recipe_path(path) if path else None
     if task is None and path:
         task = load(path, list(overrides), base).task.name
-    settings = task_settings(task or _DEFAULT_TASK)
+    settings = task_settings(task or DEFAULT_TASK)
     base.task = TaskConfig(**settings)
     base.task = base.task.updated(base.task.of_new_runs, "")
     if base.model.longest_input is not None:

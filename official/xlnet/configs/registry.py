@@ -72,6 +72,7 @@ STRATEGIES = Registry[Any](
 )
 # Functions (distribution strategy) to a `runtime.workers.Workers`, by the class of a strategy.
 WORKERS = Registry[Any]("workers of a strategy")
+DEFAULT_TASK = "classification"  # Where nothing names a task; its reader reads any rows of Python.
 # Parts of tasks; `tasks/catalog.py` enters the tasks in its folders.
 _TASKS = {"": "tasks.catalog"}
 TASKS = Registry[Any]("task.name", _TASKS)

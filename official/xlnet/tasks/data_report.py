@@ -55,14 +55,13 @@ def data_report(
     classes = {}
     for name, _ in (train_classes + dev_classes).most_common():
         classes[name] = [train_classes[name], dev_classes[name]]
-    has_f1 = task.config.task.name == "classification" and len(task.labels) == 2
     median, percentile_99 = np.percentile(lengths, [50, 99], method="higher").tolist()
     return {
         "columns": list(task.config.task.text_columns),
         "train": {"examples": len(train), "copies": len(train_texts) - len(distinct_texts)},
         "dev": {"examples": len(dev), "also_in_train": num_in_train},
         "classes": classes,
-        "f1_is_of": task.labels[1] if has_f1 else None,
+        "f1_is_of": task.positive_class,
         "texts": {
             "with_lost_white_space": num_lost,
             "equal_after_cleaning": len(known_texts) - len(cleaned),

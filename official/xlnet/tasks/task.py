@@ -226,6 +226,11 @@ class Task:
           members: sections of the models; the first one belongs to this task.
         """
 
+    @property
+    def positive_class(self) -> str | None:
+        """The class that the metric `f1` is of; None where it is of no single class."""
+        return None
+
     def tokens(self, texts: Iterable[str]) -> tf.RaggedTensor:
         """Tokenizes texts: ids int32 [number of texts, (number of tokens)]."""
         return ragged(self.tokenizer.encode_batch(texts))

@@ -98,6 +98,10 @@ class Classification(TextTask):
         true, predicted = _true_and_predicted(self.labels, examples, predictions)
         return _over(len({*true, *predicted}), self.labels)
 
+    @property
+    def positive_class(self):
+        return self.labels[1] if len(self.labels) == 2 else None
+
     def details(self, examples, predictions):
         from sklearn import metrics
 
@@ -111,8 +115,8 @@ class Classification(TextTask):
             "confusion_matrix": {"true_by_predicted": matrix.tolist(), "labels": labels},
             "calibration_error": calibration_error(confidence, is_right),
         }
-        if len(labels) == 2:
-            details["f1_is_of"] = labels[1]
+        if self.positive_class is not None:
+            details["f1_is_of"] = self.positive_class
         return details
 
     def error_and_probability(self, example, prediction):
