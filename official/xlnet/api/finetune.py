@@ -74,7 +74,7 @@ def finetune(
         weight in the loss; may be repeated. In Python, {path: weight}.
       max_lost: maximum fraction of bad rows to skip; above it, the command fails.
       new_head: start with a new head; default: the head of a fine-tuned init_from, if it fits.
-      cluster_timeout: longest wait for the other workers of `multi_worker`, in seconds.
+      cluster_timeout: longest wait for the other workers of a run, in seconds.
 
     Returns:
       The metrics on `dev`, counts of truncated or skipped examples, and `baselines`, see

@@ -51,7 +51,7 @@ def pretrain(
       strategy: distribution strategy; see `create_strategy`. A run may be resumed with another
         number of replicas.
       cpu_devices: number of virtual CPU devices, for `mirrored` without GPUs.
-      cluster_timeout: longest wait for the other workers of `multi_worker`, in seconds.
+      cluster_timeout: longest wait for the other workers of a run, in seconds.
 
     Returns:
       A dictionary with

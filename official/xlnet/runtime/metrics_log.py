@@ -57,15 +57,16 @@ class RunLog(Progress):
         if self._json_path:
             _append(self._json_path, {"step": step, **metrics})
 
-    def event(self, kind: str, **details: Any) -> None:
+    def event(self, event_name: str, **details: Any) -> None:
         """Logs an unusual event, such as a skipped step, as a warning and to `events.jsonl`.
 
         Args:
-          kind: name of the event.
+          event_name: name of the event.
           **details: JSON-serializable details, e.g. `step=12`.
         """
-        _append(os.path.join(self._model_dir, EVENTS_FILE), {"event": kind, **details})
-        logging.warning("%s: %s", kind, ", ".join(f"{name} {x}" for name, x in details.items()))
+        _append(os.path.join(self._model_dir, EVENTS_FILE), {"event": event_name, **details})
+        text = ", ".join(f"{name} {value}" for name, value in details.items())
+        logging.warning("%s: %s", event_name, text)
 
     def flush(self) -> None:
         """Flushes the TensorBoard summaries."""
@@ -89,7 +90,9 @@ def read_scalars(model_dir: str, name: str) -> dict[int, float]:
     for path in sorted(glob.glob(os.path.join(glob.escape(model_dir), LOG_DIR, "events.*"))):
         with contextlib.suppress(tf.errors.DataLossError):  # The last event of a killed run.
             for record in tf.data.TFRecordDataset(path).as_numpy_iterator():
-                event = tf.compat.v1.Event.FromString(record if name.encode() in record else b"")
+                if name.encode() not in record:
+                    continue
+                event = tf.compat.v1.Event.FromString(record)
                 for value in event.summary.value:
                     if value.tag == name:
                         values[event.step] = float(tf.make_ndarray(value.tensor))

@@ -69,7 +69,7 @@ def evaluate(
       DataError: the model directory or the data set cannot be read, or the split has no targets.
     """
     config = load_config(model_dir)
-    if foreign_source(model_dir) is not None:  # Which does not say what windows it was trained on.
+    if foreign_source(model_dir) is not None:  # Its format does not record the training windows.
         manifest = Manifest.load(data_dir)
         for name in ("seq_len", "reuse_len", "bidirectional"):
             setattr(config.data, name, getattr(manifest, name))
@@ -93,12 +93,13 @@ def evaluate(
         targets, nats, words, characters = _sum_over_targets(data, values_VK, config)
     require_data(bool(targets), f"{data_dir}, split {split}", "windows with targets", "no target")
     loss = float(losses["loss"])
-    metrics: dict[str, Any] = {
-        **{name: float(x) for name, x in losses.items() if not math.isnan(float(x))},
-        "unigram_loss": nats / targets,
-        "perplexity": perplexity(loss),
-        "targets": round(targets),
-    }
+    metrics: dict[str, Any] = {}
+    for name, value in losses.items():
+        if not math.isnan(float(value)):
+            metrics[name] = float(value)
+    metrics["unigram_loss"] = nats / targets
+    metrics["perplexity"] = perplexity(loss)
+    metrics["targets"] = round(targets)
     if by:
         metrics[f"by_{by}"] = BREAKDOWNS[by](model, data, output)
     if config.objective.kind == "causal":
@@ -132,7 +133,10 @@ def text_metrics(nats: float, words: int, characters: int) -> dict[str, float]:
 
 
 def _text_units(tokenizer: Tokenizer) -> tuple[np.ndarray, np.ndarray]:
-    """Words that start at each word piece and characters in it, float64 [V] each."""
+    """Returns the number of words that start at each word piece, and of its characters.
+
+    Both are float64 [V].
+    """
     pieces = [tokenizer.id_to_piece(i) for i in range(tokenizer.vocab_size)]
     words_V = np.array(
         [piece.startswith(WORD_START) or begins_unspaced_word(piece) for piece in pieces],
@@ -144,7 +148,7 @@ def _text_units(tokenizer: Tokenizer) -> tuple[np.ndarray, np.ndarray]:
 def _sum_over_targets(
     data: tf.data.Dataset, values_VK: np.ndarray, config: XLNetConfig
 ) -> list[float]:
-    """Sums values that every word piece has over all targets of a data set; K numbers."""
+    """Sums K values of the word pieces, float64 [V, K], over all targets of a data set."""
     objective = create_objective(ObjectiveSections.of(config))
     table_VK = tf.constant(values_VK, tf.float64)
 

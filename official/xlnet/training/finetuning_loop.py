@@ -26,19 +26,21 @@ from official.xlnet.tasks.task import Task, comparable
 from official.xlnet.training.loop import Loop
 
 RUN_DIR = "run"
-# Settings of `training` that say how a run is computed, not what it learns; it may be resumed with
-# other ones.
+# Keys of `training` that may differ when a run is resumed: they determine how it is computed, not
+# what it learns.
 _MAY_CHANGE = {
-    *(
-        "accumulate_steps",
-        "parallel_slices",
-        "release_memory",
-        "precision",
-        "products",
-        "jit_compile",
-    ),
-    *("steps_per_execution", "checkpoint_steps", "keep_checkpoints", "evaluation_steps"),
-    *("on_bad_step", "json_log"),
+    "accumulate_steps",
+    "checkpoint_steps",
+    "evaluation_steps",
+    "jit_compile",
+    "json_log",
+    "keep_checkpoints",
+    "on_bad_step",
+    "parallel_slices",
+    "precision",
+    "products",
+    "release_memory",
+    "steps_per_execution",
 }
 
 
@@ -72,7 +74,7 @@ class FineTuningLoop(Loop):
       task: the task, with its configuration.
       batches: the training batches.
       dev: examples for evaluation and checkpoint selection.
-      report: what the examples are; see `data_report`.
+      report: description of the examples; see `data_report`.
       output: model directory. The best model is saved there, the state of the run in `RUN_DIR`.
       strategy: distribution strategy.
       with_head: whether a new run begins with the head of a model, too.
@@ -144,7 +146,7 @@ class FineTuningLoop(Loop):
             self.log.log_line(line)
         num_examples = self._report["train"]["examples"]
         self.log.log_line(f"settings    {describe_settings(self.config, num_examples)}")
-        # Not the model itself, which would include the optimizer.
+        # Encoder and head only: the checkpoint of a model would include the optimizer.
         model = self.state.model
         parts = tf.train.Checkpoint(encoder=model.encoder, head=model.head)
         best = tf.train.Checkpoint(model=parts)
@@ -157,12 +159,12 @@ class FineTuningLoop(Loop):
             return False
         _, metrics = evaluate_examples(self.model, self._task, self._dev)
         metric, state = metric_of(self._task, metrics), self.evaluations
-        known = {
+        defined_metrics = {
             f"dev_{name}": value for name, value in metrics.items() if isinstance(value, float)
         }
-        self.log.scalars(self.step, **known)
+        self.log.scalars(self.step, **defined_metrics)
         is_better = comparable(metric, metrics[metric]) > comparable(metric, state.best)
-        if state.best is None or is_better:  # Without a defined one, the newest is the best.
+        if state.best is None or is_better:  # While no metric is defined, the newest is the best.
             state.best, state.best_step, state.worse = metrics[metric], self.step, 0
             with model_directory.merged_weights(self.state.model):
                 self._best.save(self.step)

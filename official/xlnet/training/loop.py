@@ -230,9 +230,10 @@ class Loop(keras.callbacks.Callback):
             raise PreemptedError(f"preempted {how}")
 
     def _require_no_model(self, inputs: Mapping[str, str | None]) -> None:
-        """Raises `ConfigError` if a new run would replace a model other than its own.
+        """Raises `ConfigError` if a new run would replace the model of another run.
 
-        Its own is there if it was killed before the state to resume from was saved.
+        A run that was killed before its first state was saved may leave a model; a new run with
+        the same inputs replaces it.
         """
         if latest_checkpoint(self.output) is None and not recorded_steps(self.output):
             return
@@ -275,7 +276,10 @@ class Loop(keras.callbacks.Callback):
     # Callbacks of Keras.
 
     def _hooks(self) -> keras.callbacks.Callback:
-        """These callbacks as one of Keras' own, which does not warn that it is slow."""
+        """Returns these callbacks as a `LambdaCallback`.
+
+        Keras would warn that this callback is slow compared with a step, but not of its own ones.
+        """
         return keras.callbacks.LambdaCallback(
             on_train_end=self.on_train_end,
             on_train_batch_begin=self.on_train_batch_begin,
@@ -286,7 +290,7 @@ class Loop(keras.callbacks.Callback):
         self.model.reset_metrics()
 
     def on_train_batch_end(self, batch, logs=None):
-        # Keras 3 counts the last execution as a whole one.
+        # Keras 3 counts the last execution as complete, even if the run ends within it.
         before, step = self.step, min(self.start + batch + 1, self._last_step)
         metrics = {name: float(value) for name, value in logs.items()}
         now = time.monotonic()

@@ -22,9 +22,8 @@ from official.xlnet.modeling.ops.keras import IS_KERAS_3, LossScaleOptimizer, ke
 from official.xlnet.modeling.ops.keras import AdamW as BaseAdamW
 from official.xlnet.training.schedules import WarmupThenDecay
 
-INITIAL_LOSS_SCALE = (
-    2.0**15
-)  # Keras' own; overflows halve it within a few steps where it is too high.
+# The default of Keras. If it is too high, overflows halve it within a few steps.
+INITIAL_LOSS_SCALE = 2.0**15
 
 # Variables without weight decay: biases and layer normalization, as in the original code.
 NOT_DECAYED = ("bias", "gamma", "beta")
@@ -51,7 +50,7 @@ class Step(NamedTuple):
       beta_2: decay rate of the second moment, β2.
       power_1: β1 to the power of the step.
       power_2: β2 to the power of the step.
-      epsilon: what the fused kernel adds to √v, so that ε is added to √v̂.
+      epsilon: number that the fused kernel adds to √v, which adds ε to √v̂.
     """
 
     rate: tf.Tensor
@@ -69,7 +68,7 @@ class Optimizer(BaseAdamW):
     A subclass updates a variable in `update_step(gradient, variable)`, from the attribute `step`
     and the methods below. Gradients are clipped by their global norm, and dense; biases and layer
     normalization weights are not decayed. A step with a non-finite gradient, or with a gradient of
-    zero, as there is without targets, leaves weights and moments unchanged. Moments, and what is
+    zero, as without targets, leaves weights and moments unchanged. Moments, and what is
     added in `build` with `add_variable_from_reference`, are in checkpoints.
 
     Args:
@@ -127,14 +126,15 @@ class Optimizer(BaseAdamW):
         factor = norm / norm
         if self.global_clipnorm:
             factor *= self.global_clipnorm / tf.maximum(norm, self.global_clipnorm)
-        number, is_good = tf.cast(self.iterations + 1, tf.float32), tf.math.is_finite(factor)
-        power_2 = tf.pow(self.beta_2, number)
+        is_usable = tf.math.is_finite(factor)
+        step = tf.cast(self.iterations + 1, tf.float32)
+        power_2 = tf.pow(self.beta_2, step)
         self.step = Step(
-            rate=tf.where(is_good, self.learning_rate, 0.0),
-            factor=tf.where(is_good, factor, 0.0),
-            beta_1=tf.where(is_good, self.beta_1, 1.0),
-            beta_2=tf.where(is_good, self.beta_2, 1.0),
-            power_1=tf.pow(self.beta_1, number),
+            rate=tf.where(is_usable, self.learning_rate, 0.0),
+            factor=tf.where(is_usable, factor, 0.0),
+            beta_1=tf.where(is_usable, self.beta_1, 1.0),
+            beta_2=tf.where(is_usable, self.beta_2, 1.0),
+            power_1=tf.pow(self.beta_1, step),
             power_2=power_2,
             epsilon=self.epsilon * tf.sqrt(1 - power_2),
         )
@@ -277,7 +277,7 @@ class Muon(AdamW):
 
     All other variables, among them embeddings and heads, are updated by `AdamW`. The factor makes
     the root mean square of an update about scale·lr, whatever the shape (Liu et al., 2025). A
-    kernel of heads [D, N, H] is a matrix [D, N·H]. Keras 3 has one that makes the same updates.
+    kernel of heads [D, N, H] is a matrix [D, N·H]. The updates are those of Muon in Keras 3.
 
     Args:
       learning_rate: lr, a float or a learning rate schedule.
@@ -339,8 +339,11 @@ def create_optimizer(
     Returns:
       The optimizer.
     """
-    kind = OPTIMIZERS[training.optimizer]
-    optimizer = kind(
+    optimizer_class = OPTIMIZERS[training.optimizer]
+    further_arguments = {
+        name: getattr(training, key) for name, key in optimizer_class.settings.items()
+    }
+    optimizer = optimizer_class(
         learning_rate=WarmupThenDecay(**training.as_dict()),
         weight_decay=training.weight_decay,
         beta_1=training.adam_beta_1,
@@ -350,7 +353,7 @@ def create_optimizer(
         num_layers=num_layers,
         layer_decay=training.layer_decay,
         decay_embedding=training.decay_embedding,
-        **{name: getattr(training, key) for name, key in kind.settings.items()},
+        **further_arguments,
     )
     if training.precision != "mixed_float16":
         return optimizer

@@ -65,24 +65,32 @@ class Part:
         return {"position": position, "lanes_and_windows": self.shape}
 
     def batches(self, **options: Any) -> tf.data.Dataset:
-        """Returns the batches from the position on; for the options see `Records.batches`."""
+        """Returns the batches after the position; for the options see `Records.batches`."""
         data = self.records.batches(self.rows, position=self.position, **options)
         if not self.first_id:
             return data
-        ids = ("window_id", "follows")
-        return data.map(lambda batch: batch | {name: batch[name] + self.first_id for name in ids})
+
+        def shift_ids(batch: dict[str, tf.Tensor]) -> dict[str, tf.Tensor]:
+            return batch | {
+                "window_id": batch["window_id"] + self.first_id,
+                "follows": batch["follows"] + self.first_id,
+            }
+
+        return data.map(shift_ids)
 
     def windows(self, steps: int) -> list[int]:
         """Returns the ids of the windows that are read after some steps."""
+        num_lanes, windows_per_lane = self.shape
         number_B, window_B, _ = self.schedule.step_windows(steps)
-        return (number_B % self.shape[0] * self.shape[1] + window_B + self.first_id).tolist()
+        lane_B = number_B % num_lanes
+        return (lane_B * windows_per_lane + window_B + self.first_id).tolist()
 
 
 class RunData:
     """Training and held-out data of a run, with the position of the run in the data.
 
-    Of several data sets, each has its share of the rows of every batch, so that a row goes on with
-    the text that it has read before. The first one is evaluated.
+    Each of several data sets has its share of the rows of every batch, so a row continues the text
+    that it has read before. The first data set is evaluated.
 
     Args:
       training: batch size, micro-batches and evaluation.
@@ -93,7 +101,7 @@ class RunData:
     Attributes:
       records: the data set, or the first.
       parts: the data sets, with the rows of each.
-      lanes: manifest entry of the training split; of several, with the windows of all.
+      lanes: manifest entry of the training split, with the windows of all data sets.
       checksum: checksum of the training records, and of the shares of several.
       start_step: step at which the run starts or resumes; set by `go_to`.
 
@@ -167,8 +175,10 @@ class RunData:
 
     def record(self, step: int) -> dict[str, Any]:
         """Returns the data position at a step, as JSON to be stored with a checkpoint."""
-        first, *others = (part.record(step - self.start_step) for part in self.parts)
-        return first | ({"others": others, "places": self._places} if others else {})
+        position, *others = [part.record(step - self.start_step) for part in self.parts]
+        if others:
+            position |= {"others": others, "places": self._places}
+        return position
 
     def first_windows(self, number: int) -> Iterator[dict[str, tf.Tensor]]:
         """Yields batches of the first windows of each data set, about `number` by their shares."""
@@ -179,10 +189,12 @@ class RunData:
         parts = [part.batches(**options) for part in self.parts]
         if len(parts) == 1:
             return parts[0]
+
+        def join_rows(*parts: dict[str, tf.Tensor]) -> dict[str, tf.Tensor]:
+            return {name: tf.concat([part[name] for part in parts], axis=0) for name in parts[0]}
+
         return tf.data.Dataset.zip(tuple(parts)).map(
-            lambda *parts: {
-                name: tf.concat([part[name] for part in parts], axis=0) for name in parts[0]
-            },
+            join_rows,
             num_parallel_calls=tf.data.AUTOTUNE,
             deterministic=True,
         )
@@ -211,7 +223,7 @@ class RunData:
         data = self._strategy.distribute_datasets_from_function(
             lambda context: self.records.batches(
                 self._heldout_batch_size, "heldout", input_context=context
-            ).repeat()  # Several workers do not know the number of rows of finite data.
+            ).repeat()  # With several workers, TensorFlow does not know where finite data ends.
         )
         num_windows = self.records.manifest.splits["heldout"].windows
         return data, num_windows // self._heldout_batch_size

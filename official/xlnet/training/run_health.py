@@ -19,7 +19,7 @@ from official.xlnet.runtime.metrics_log import RunLog
 from official.xlnet.training.run_data import RunData
 
 _RECENT_STEPS = 100  # The loss of a run is the mean over these steps.
-_FIRST_STEPS = 1000  # A run has left the baseline by then, or after twice its warm-up.
+_FIRST_STEPS = 1000  # A run should beat the baseline by then, or after twice its warm-up.
 _MARGIN = 0.05  # Nats per target; the baseline is an estimate.
 
 _MOST_BAD_STEPS = 10  # Consecutive non-finite steps after which a run stops even when skipping.
@@ -90,7 +90,7 @@ class UnigramBaseline:
 
 
 class Watch:
-    """Reports loss spikes and steps with non-finite values, with the windows that they are from.
+    """Reports loss spikes and steps with non-finite values, with their windows.
 
     A loss spike is a loss more than 6 standard deviations above the running mean. Mean and
     deviation are exponential moving averages over about the last hundred steps.
@@ -121,12 +121,15 @@ class Watch:
           DivergedError: steps are not skipped, or 10 in a row were.
         """
         self._num_bad += 1
-        steps = range(first_step, step + 1)
-        findings = (first_bad_value(self._model, self._data.batch(number)) for number in steps)
-        where, windows = next(filter(None, findings), (_NOT_FOUND, []))
-        windows = windows or [window for number in steps for window in self._data.windows(number)]
-        values = {"loss": repr(loss), "gradient_norm": repr(gradient_norm)}
-        self._log.event("bad step", step=step, first_bad_value=where, windows=windows, **values)
+        where, windows = self._first_bad_value(first_step, step)
+        self._log.event(
+            "bad step",
+            step=step,
+            first_bad_value=where,
+            windows=windows,
+            loss=repr(loss),
+            gradient_norm=repr(gradient_norm),
+        )
         if not self._skip or self._num_bad >= _MOST_BAD_STEPS:
             ids = ", ".join(map(str, windows[:8])) + (", …" if len(windows) > 8 else "")
             raise DivergedError(
@@ -134,6 +137,24 @@ class Watch:
                 f"first non-finite value: {where}; windows {ids}; "
                 "the weights are those before the step"
             )
+
+    def _first_bad_value(self, first_step: int, step: int) -> tuple[str, list[int]]:
+        """Returns the result of `first_bad_value` for the first step that has one.
+
+        The windows are those of all steps if it does not depend on them.
+        """
+        steps = range(first_step, step + 1)
+        where = _NOT_FOUND
+        windows: list[int] = []
+        for number in steps:
+            result = first_bad_value(self._model, self._data.batch(number))
+            if result is not None:
+                where, windows = result
+                break
+        if not windows:
+            for number in steps:
+                windows = windows + self._data.windows(number)
+        return where, windows
 
     def good(self, first_step: int, step: int, loss: float) -> None:
         """Reports a loss spike.
