@@ -99,8 +99,10 @@ def finetune(
 
     settings = finetuning_configuration(task, config, set, init_from, load_config)
     with loading_tensorflow():
-        from official.xlnet.jobs.finetuning import finetune_examples
-        from official.xlnet.jobs.finetuning_inputs import FineTuningOptions
+        from official.xlnet.jobs.finetuning import finish_finetuning
+        from official.xlnet.jobs.finetuning_inputs import FineTuningOptions, read_inputs
+        from official.xlnet.runtime.host import host_state_kept
+        from official.xlnet.training.finetuning import run_finetuning
     options = FineTuningOptions(
         init_from=init_from,
         recipe=config,
@@ -113,4 +115,8 @@ def finetune(
         new_head=new_head,
         cluster_timeout=cluster_timeout,
     )
-    return finetune_examples(settings, train, dev, output, options)
+    with host_state_kept():
+        inputs = read_inputs(settings, train, dev, output, options)
+        metrics = run_finetuning(inputs.config, inputs.train, inputs.dev, output, inputs.start)
+        finish_finetuning(output, metrics, inputs)
+    return metrics | inputs.counts

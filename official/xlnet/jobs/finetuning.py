@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from official.xlnet.checkpoints.any_format import load_config
@@ -15,37 +15,10 @@ from official.xlnet.inference.task_prediction import task_of
 from official.xlnet.jobs.baselines import add_baselines
 from official.xlnet.jobs.finetuning_inputs import (
     FineTuningInputs,
-    FineTuningOptions,
-    read_inputs,
 )
 from official.xlnet.runtime.distribution import is_chief
-from official.xlnet.runtime.host import host_state_kept
 from official.xlnet.runtime.pages import TaskRun, write_pages
-from official.xlnet.training.finetuning import run_finetuning
 from official.xlnet.training.finetuning_loop import metric_of
-
-
-@host_state_kept()
-def finetune_examples(
-    settings: XLNetConfig,
-    train: str | Iterable[Any],
-    dev: str | Iterable[Any] | None,
-    output: str,
-    options: FineTuningOptions,
-) -> dict[str, Any]:
-    """Fine-tunes on files or examples; see `official.xlnet.api.finetune.finetune`.
-
-    Args:
-      settings: the configuration.
-      train: see `finetune`.
-      dev: see `finetune`.
-      output: see `finetune`.
-      options: how the inputs are read and the run starts.
-    """
-    inputs = read_inputs(settings, train, dev, output, options)
-    metrics = run_finetuning(inputs.config, inputs.train, inputs.dev, output, inputs.start)
-    finish_finetuning(output, metrics, inputs)
-    return metrics | inputs.counts
 
 
 def finish_finetuning(output: str, metrics: dict[str, Any], inputs: FineTuningInputs) -> None:
