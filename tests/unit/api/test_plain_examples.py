@@ -14,7 +14,6 @@ from official.xlnet.configs.task import TaskConfig
 from official.xlnet.data.examples import TextExample
 from official.xlnet.errors import DataError
 from official.xlnet.jobs.held_out import held_out
-from official.xlnet.projects.multitask import MultitaskConfig
 from official.xlnet.tasks.multiple_choice import ChoiceExample
 from official.xlnet.tasks.question_answering import QuestionExample
 from official.xlnet.tasks.ranking import RankingExample
@@ -127,9 +126,6 @@ def test_labels_that_are_missing(kind, label):
             (kind, [("a", "x")], TypeError, f"row 1: expected an example of {kind} or a mapping")
             for kind in ("question_answering", "ranking", "multiple_choice")
         ),
-        ("multitask", [("a", "x")], DataError, "expected {name: table}, got list"),
-        ("multitask", {"train": [], "test": []}, DataError, "table}, got splits: train, test"),
-        ("multitask", {"a": [("b", "x")], "c": 3}, TypeError, "examples c: .* a table, got int 3"),
     ],
 )
 def test_wrong_rows_are_named(kind, rows, error, message):
@@ -190,18 +186,6 @@ def test_flags_of_two_classes_are_no_names():
         with pytest.raises(DataError, match=r"expected .*names of classes.*got 0 or 1 for each"):
             read_task(rows, task)
     assert read_task([("a", [1, 0]), ("b", [0])], task)[0][1].label == ("0",)
-
-
-def test_trained_data_sets_of_multitask_may_have_names_of_splits():
-    task = MultitaskConfig(name="multitask", subtasks=("dev", "test"))
-    assert [name for name, *_ in task.files({"test": [], "dev": []})] == ["test", "dev"]
-
-
-def test_groups_of_multitask():
-    task = MultitaskConfig(name="multitask", group_column="who")
-    parts = {name: [{"text": "a", "who": who, "label": "x"}] for name, who in (("m", 3), ("n", 5))}
-    found = [(e.texts, e.group, e.subtask) for e in read_task(parts, task)[0]]
-    assert found == [(("a",), "3", "m"), (("a",), "5", "n")]
 
 
 def test_a_tenth_is_held_out():

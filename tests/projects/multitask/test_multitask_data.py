@@ -1,0 +1,45 @@
+"""Sources of several data sets: how they are divided, and what is refused."""
+
+import pytest
+
+from data_prep.tasks.task_data import read_task
+from official.xlnet.configs.task import TaskConfig
+from official.xlnet.data.examples import TextExample
+from official.xlnet.errors import DataError
+from official.xlnet.projects.multitask import MultitaskConfig
+
+
+@pytest.mark.parametrize(
+    ("rows", "error", "message"),
+    [
+        ([("a", "x")], DataError, "expected {name: table}, got list"),
+        ({"train": [], "test": []}, DataError, "table}, got splits: train, test"),
+        ({"a": [("b", "x")], "c": 3}, TypeError, "examples c: .* a table, got int 3"),
+    ],
+)
+def test_wrong_sources_are_named(rows, error, message):
+    with pytest.raises(error, match=message):
+        read_task(rows, TaskConfig(name="multitask"))
+
+
+def test_trained_data_sets_of_multitask_may_have_names_of_splits():
+    task = MultitaskConfig(name="multitask", subtasks=("dev", "test"))
+    assert [name for name, *_ in task.files({"test": [], "dev": []})] == ["test", "dev"]
+
+
+def test_groups_of_multitask():
+    task = MultitaskConfig(name="multitask", group_column="who")
+    parts = {name: [{"text": "a", "who": who, "label": "x"}] for name, who in (("m", 3), ("n", 5))}
+    found = [(e.texts, e.group, e.subtask) for e in read_task(parts, task)[0]]
+    assert found == [(("a",), "3", "m"), (("a",), "5", "n")]
+
+
+def test_measurements_are_no_classes_of_a_multitask_data_set():
+    settings = TaskConfig(name="classification")
+    rows = [TextExample(str(n), ("a",), label) for n, label in enumerate(["1", "2.5", "-3"])]
+    task = MultitaskConfig(name="multitask", subtasks=("tone",))
+    with pytest.raises(DataError, match=r"got numbers such as 2\.5; task\.regressions=\[own\]"):
+        task.complete_from_files([("own", "own.tsv", settings, rows)])
+    task.complete_from_files(
+        [("own", "own.tsv", settings, [*rows[:1], TextExample("9", ("a",), "2.5 stars")])]
+    )
