@@ -66,17 +66,14 @@ def columns_of(reading: Reading, rows: Iterable[Row]) -> Columns:
     Raises:
       DataError: a needed column is missing, or it cannot be told which one is meant.
     """
-    settings, values = reading.settings, dict[str, list[Any]]()
+    settings = reading.settings
+    values: dict[str, list[Any]] = {}  # Those that are not missing.
     for row in rows:
         for name, value in row.items():
-            values.setdefault(name, []).extend([] if value in (None, "") else [value])
-    label, why = settings.label_column, "task.label_column"
-    if label == TaskConfig.label_column:
-        usual = [n for n in values if n.lower() in _LABELS and n not in settings.text_columns]
-        usual = [n for n in usual if n.lower() == label] or usual
-        why = "by name"
-        if reading.with_labels and usual and label not in values:
-            label = only(reading, usual, values, "label_column")
+            column = values.setdefault(name, [])
+            if value not in (None, ""):
+                column.append(value)
+    label, label_reason = _label_column(reading, values)
     if reading.with_labels:
         settings.label_column = label
     for column in sorted(needed_columns(reading) - set(values)):
@@ -85,36 +82,89 @@ def columns_of(reading: Reading, rows: Iterable[Row]) -> Columns:
             f"{reading.path}: expected a column {column!r}, got {with_examples(values, values)}; "
             f"set task.{key} to use another column"
         )
+    reasons = _reasons_not_to_read(values, all_rows=reading.with_labels)
     texts, is_set = settings.text_columns, bool(settings.text_columns)
-    by_text = reading.with_labels  # A text of the first row alone says nothing of the others.
-    reasons = {
-        name: _why_not(name, [v for v in found if by_text or not isinstance(v, str)])
-        or ("empty" if by_text and not found else "")
-        for name, found in values.items()
-    }
     if not is_set:
-        others = [name for name in values if name not in (label, settings.group_column)]
-        usable = [name for name in others if reasons[name] not in ("pandas index", "id", "lists")]
-        texts = tuple([name for name in usable if not reasons[name]] or usable)
-        require_data(bool(texts), reading.path, "a column of text", with_examples(values, values))
+        texts = _text_columns(reading, values, reasons, label)
         if reading.with_labels:
             settings.text_columns = texts
     if reading.with_labels or reading.rows is None:
-        labels = f", labels from {listed([label])} ({why})" if reading.with_labels else ""
         used = {*texts, label} if reading.with_labels else {*texts}
-        not_read = {n: "" if is_set else reasons[n] for n in values if n not in used}
-        not_text = [
-            (listed([name]) if name.strip() else "a column without a name")
-            + (f" ({reason})" if reason else "")
-            for name, reason in (not_read | reading.unread).items()
-        ]
-        unread = f"; not read as text: {', '.join(not_text)}" if not_text else ""
-        if unread or not is_set:
-            chosen = " (task.text_columns)" if is_set else ""
-            reading.say(f"texts are read from {listed(texts)}{chosen}{labels}{unread}")
-    by_name = {column.lower(): column for column in reversed(list(values))}
-    ids = (by_name[name] for name in ID_COLUMNS if name in by_name)
-    return Columns(texts, label, next((c for c in ids if c not in (*texts, label)), None))
+        unread = {name: reasons[name] for name in values if name not in used}
+        if is_set:  # The settings are the reason.
+            unread = dict.fromkeys(unread, "")
+        labels = f", labels from {listed([label])} ({label_reason})" if reading.with_labels else ""
+        _log_choice(reading, texts, is_set, labels, unread | reading.unread)
+    return Columns(texts, label, _id_column(values, (*texts, label)))
+
+
+def _label_column(reading: Reading, values: Mapping[str, list[Any]]) -> tuple[str, str]:
+    """The column of the label, and the reason for it."""
+    settings = reading.settings
+    label = settings.label_column
+    if label != TaskConfig.label_column:
+        return label, "task.label_column"
+    usual = [
+        name for name in values if name.lower() in _LABELS and name not in settings.text_columns
+    ]
+    exact = [name for name in usual if name.lower() == label]
+    candidates = exact or usual
+    if reading.with_labels and candidates and label not in values:
+        label = only(reading, candidates, values, "label_column")
+    return label, "by name"
+
+
+def _reasons_not_to_read(values: Mapping[str, list[Any]], all_rows: bool) -> dict[str, str]:
+    """Why each column is not a text; "" for those that are."""
+    reasons = {}
+    for name, column in values.items():
+        if all_rows:
+            reasons[name] = _why_not(name, column)
+            if not reasons[name] and not column:
+                reasons[name] = "empty"
+        else:  # A text of the first row alone says nothing of the others.
+            reasons[name] = _why_not(name, [x for x in column if not isinstance(x, str)])
+    return reasons
+
+
+def _text_columns(
+    reading: Reading, values: Mapping[str, Any], reasons: Mapping[str, str], label: str
+) -> tuple[str, ...]:
+    """The columns of text, where no setting names them."""
+    usable = []
+    for name in values:
+        has_other_role = name in (label, reading.settings.group_column)
+        if not has_other_role and reasons[name] not in ("pandas index", "id", "lists"):
+            usable.append(name)
+    texts = [name for name in usable if not reasons[name]] or usable
+    require_data(bool(texts), reading.path, "a column of text", with_examples(values, values))
+    return tuple(texts)
+
+
+def _log_choice(
+    reading: Reading, texts: Sequence[str], is_set: bool, labels: str, unread: Mapping[str, str]
+) -> None:
+    """Logs which columns are read, unless all are as the settings say."""
+    parts = []
+    for name, reason in unread.items():
+        part = listed([name]) if name.strip() else "a column without a name"
+        parts.append(f"{part} ({reason})" if reason else part)
+    if is_set and not parts:
+        return
+    chosen = " (task.text_columns)" if is_set else ""
+    not_read = f"; not read as text: {', '.join(parts)}" if parts else ""
+    reading.say(f"texts are read from {listed(texts)}{chosen}{labels}{not_read}")
+
+
+def _id_column(names: Iterable[str], used: Sequence[str]) -> str | None:
+    """The column of ids: the first of the usual names that is not used otherwise."""
+    by_name: dict[str, str] = {}
+    for name in names:
+        by_name.setdefault(name.lower(), name)
+    for id_name in ID_COLUMNS:
+        if id_name in by_name and by_name[id_name] not in used:
+            return by_name[id_name]
+    return None
 
 
 def only(reading: Reading, names: Sequence[str], row: Mapping[str, Any], setting: str) -> str:
@@ -141,11 +191,13 @@ def with_examples(names: Iterable[str], values: Mapping[str, Any]) -> str:
       >>> with_examples(["text", "label"], {"text": ["a film"], "label": []})
       "text ('a film'), label"
     """
-    examples = {name: values[name] for name in names}
-    first = {n: v[:1] if isinstance(v, list) else [v] for n, v in examples.items()}
-    return ", ".join(
-        f"{listed([name])}{f' ({shown(x[0], 30)})' if x else ''}" for name, x in first.items()
-    )
+    parts = []
+    for name in names:
+        value = values[name]
+        examples = value[:1] if isinstance(value, list) else [value]
+        part = listed([name])
+        parts.append(f"{part} ({shown(examples[0], 30)})" if examples else part)
+    return ", ".join(parts)
 
 
 def _why_not(column: str, values: Sequence[Any]) -> str:
@@ -159,8 +211,11 @@ def _why_not(column: str, values: Sequence[Any]) -> str:
             return "lists" if isinstance(value, list | dict) else type(value).__name__
     if column.lower() in _ABOUT_A_ROW:
         return "by name"
-    kinds = (kind for kind, form in _NO_TEXT.items() if all(form.fullmatch(str(v)) for v in values))
-    return next(kinds, "") if values else ""
+    if values:
+        for kind, pattern in _NO_TEXT.items():
+            if all(pattern.fullmatch(str(value)) for value in values):
+                return kind
+    return ""
 
 
 def is_id(column: str) -> bool:
