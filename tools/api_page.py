@@ -107,7 +107,7 @@ SECTIONS = {
         "official.xlnet.testing.check_network",
     ),
     "Scoring and generation": (
-        "official.xlnet.inference.scoring.Score",
+        "official.xlnet.inference.score.Score",
         "official.xlnet.projects.any_order.words.Word",
         "official.xlnet.projects.any_order.pairs.pair_metrics",
         "official.xlnet.projects.any_order.candidates.Candidate",

@@ -1,4 +1,4 @@
-"""Rows of texts to embed, score or continue, with all columns; pairs, and SyntaxGym's suites."""
+"""Rows of texts to embed, score or continue, with all columns."""
 
 from __future__ import annotations
 
@@ -7,12 +7,12 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 from data_prep.tasks.row_formats import RowFormat, row_format_of
+from official.xlnet.configs.registry import TEXT_ROW_FORMATS
 from official.xlnet.configs.task import TaskConfig
 from official.xlnet.data.reading import Reading
 from official.xlnet.data.text_files import batched, incoming_rows
 from official.xlnet.errors import DataError, did_you_mean, require_data
 from official.xlnet.files.arguments import STANDARD
-from official.xlnet.files.json_files import read_json
 from official.xlnet.files.schema import shown
 from official.xlnet.files.text import open_text
 
@@ -80,7 +80,7 @@ def read_text_rows(
         which are BLiMP's `sentence_good` and `sentence_bad`; of cloze norms, `context` and `text`,
         which may be `frame` and `completion`.
       check: called with each row and its place, for messages; raises an error for a wrong one.
-      format: `kaldi` or `nbest`, see `score_file`; None: by the name of the file.
+      format: a name in `TEXT_ROW_FORMATS`; None: by the name of the file.
 
     Returns:
       {column: value} for each row.
@@ -92,7 +92,7 @@ def read_text_rows(
     if path is None:
         pass
     elif format:
-        rows += _kaldi(path) if format == "kaldi" else _nbest(path)
+        rows += TEXT_ROW_FORMATS[format](path)
     elif row_format := row_format_of(path):
         rows += _table_rows(path, row_format)
     else:
@@ -130,57 +130,3 @@ def _checked(
         if check:
             check(row, where)
     return rows
-
-
-def _kaldi(path: str) -> Iterator[dict[str, Any]]:
-    """Rows of lines of an id and its words."""
-    with open_text(path) as file:
-        for number, line in enumerate(file, start=1):
-            name, *text = line.split(maxsplit=1)[:2] or [""]
-            require_data(name != "", f"{path}, line {number}", "an id and words", "a blank line")
-            yield {"id": name, "text": "".join(text).rstrip()}
-
-
-def _nbest(path: str) -> Iterator[dict[str, Any]]:
-    """A row for each hypothesis in the lists `hyps` of JSON lines."""
-    reading = Reading(path, TaskConfig(), strict=True, with_labels=False)
-    from data_prep.tasks.json_files import json_rows
-
-    for number, row in enumerate(json_rows(reading), start=1):
-        hyps = row.pop("hyps", None)
-        objects = [x for x in hyps if isinstance(x, dict)] if isinstance(hyps, list) else []
-        has_texts = bool(objects) and all(isinstance(x.get("text"), str) for x in objects)
-        expected = "a list 'hyps' of objects with a string 'text'"
-        is_right = has_texts and len(objects) == len(hyps)
-        require_data(is_right, f"{path}, row {number}", expected, shown(hyps))
-        yield from ({"utterance": number, **row, **hyp} for hyp in hyps)
-
-
-def read_suite(path: str) -> tuple[list[Row], list[str]] | None:
-    """Reads a SyntaxGym suite.
-
-    Args:
-      path: a table; a `.json` file may be a suite.
-
-    Returns:
-      A row for each condition of each item: `item`, `condition`, `text`, and `regions`, {region:
-      span of characters}; and the formulas of the predictions. None for another file, or an empty
-      suite.
-    """
-    if not path.endswith(".json"):
-        return None
-    try:
-        suite = read_json(path)
-        formulas = [each["formula"] for each in suite["predictions"]]
-        conditions = [(item, each) for item in suite["items"] for each in item["conditions"]]
-    except (DataError, KeyError, TypeError):
-        return None
-    rows = []
-    for item, condition in conditions:
-        text, regions = "", {}
-        for region in condition["regions"]:
-            text += " " * bool(text and region["content"]) + region["content"]
-            regions[str(region["region_number"])] = len(text) - len(region["content"]), len(text)
-        of_item = {"item": item["item_number"], "condition": condition["condition_name"]}
-        rows.append({**of_item, "text": text, "regions": regions})
-    return (rows, formulas) if rows and formulas else None

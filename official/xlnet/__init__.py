@@ -46,13 +46,10 @@ if TYPE_CHECKING:
     from official.xlnet.data.pretraining_dataset import pretraining_dataset
     from official.xlnet.data.reading import register_reader
     from official.xlnet.files.urls import register_file_system
-    from official.xlnet.inference.cloze import blank_candidates
-    from official.xlnet.inference.consistency import consistency
     from official.xlnet.inference.decoding.sampling import Sampling
     from official.xlnet.inference.embedding import TextEmbedder, embed
     from official.xlnet.inference.generation import fill_blanks, generate
     from official.xlnet.inference.scoring import Scorer, score
-    from official.xlnet.inference.words import words_of
     from official.xlnet.jobs.keras_model import load_model
     from official.xlnet.jobs.prediction import Predictor, predict
     from official.xlnet.jobs.vocabulary import extend_vocabulary
@@ -111,8 +108,6 @@ _MODULE_OF = {
     "XLNetPretrainer": "official.xlnet.modeling.models.xlnet_pretrainer",
     "XLNetTaskModel": "official.xlnet.modeling.models.xlnet_task_model",
     "add_lora": "official.xlnet.modeling.models.lora",
-    "blank_candidates": "official.xlnet.inference.cloze",
-    "consistency": "official.xlnet.inference.consistency",
     "convert": "official.xlnet.api.convert",
     "create_optimizer": "official.xlnet.training.optimization",
     "embed": "official.xlnet.inference.embedding",
@@ -154,7 +149,6 @@ _MODULE_OF = {
     "save_pretrained": "official.xlnet.checkpoints.saving",
     "score": "official.xlnet.inference.scoring",
     "train_vocabulary": "official.xlnet.api.vocab",
-    "words_of": "official.xlnet.inference.words",
 }
 _FORMER_NAMES = {"products_in": "matmul_precision"}
 __all__ = ["__version__", *_MODULE_OF, *PUBLIC_NAMES.modules]

@@ -13,7 +13,7 @@ from tests.helpers.documents import ROOT
 pytestmark = pytest.mark.slow
 
 FOLDERS = ("official", "data_prep", "configs", "docs", "tests", "tools", "benchmarks")
-CHOICE, GENERATE = "official/xlnet/tasks/multiple_choice", "official/xlnet/commands/generate.py"
+CHOICE, GENERATE = "official/xlnet/tasks/multiple_choice", "official/xlnet/api/generate.py"
 # {fault: (file, old text, new text, the narrow test, what it says)}
 FAULTS = {
     "a task with inverted predictions": (

@@ -10,13 +10,12 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from official.xlnet.commands import score
 from official.xlnet.inference import generation, task_prediction
 from official.xlnet.inference.embedding import TextEmbedder
 from official.xlnet.inference.ensemble import Ensemble
 from official.xlnet.inference.scoring import Scorer
 from official.xlnet.jobs import file_embedding as embed
-from official.xlnet.jobs import following
+from official.xlnet.jobs import file_scoring, following
 from tests.helpers.tiny import tiny_config
 from tests.helpers.world import command, eagerly
 from tests.helpers.wrong_input import refused, run
@@ -108,7 +107,7 @@ JOBS = {
 def test_a_killed_job_on_texts_is_gone_on_with(job, world, tmp_path, monkeypatch):
     """The third part is not done: two texts in each."""
     verb, *more = job.split()
-    monkeypatch.setattr(score, "_CHUNK", 2)
+    monkeypatch.setattr(file_scoring, "CHUNK_SIZE", 2)
     monkeypatch.setattr(embed, "_CHUNK_BATCHES", 2)
     monkeypatch.setattr(generation, "BATCH_SIZE", 2)
     source, output = tmp_path / "texts.jsonl", tmp_path / f"out.{JOBS[job][1]}"

@@ -60,11 +60,11 @@ def embed_file(
     if layers and layer != -1:
         raise ConfigError("layer: expected without layers, which are read instead of it")
     with loading_tensorflow():
-        from official.xlnet.jobs.file_embedding import embed_texts
-    return embed_texts(
-        model,
-        input,
-        output,
+        from official.xlnet.jobs.file_embedding import EmbeddingCall, embed_texts
+    call = EmbeddingCall(
+        model=model,
+        input=input,
+        output=output,
         pooling=pooling,
         layer=layer,
         layers=layers,
@@ -73,3 +73,4 @@ def embed_file(
         batch_size=batch_size,
         products=products,
     )
+    return embed_texts(call)

@@ -8,10 +8,12 @@ from typing import Annotated, Any
 from official.xlnet.api.verbs import TRAIN, register_verb
 from official.xlnet.configs.choices import PRODUCTS
 from official.xlnet.configs.experiment import require_model
+from official.xlnet.configs.registry import BREAKDOWNS
 from official.xlnet.data.lost_rows import MAX_LOST, MaxLost
 from official.xlnet.files import file_system
 from official.xlnet.files.arguments import AnyPath, OutputDirectory, Path
 from official.xlnet.files.public import public
+from official.xlnet.files.registry import NameIn
 from official.xlnet.files.schema import OneOf, Range
 from official.xlnet.runtime.progress import loading_tensorflow
 
@@ -27,7 +29,7 @@ def evaluate(
     max_lost: MaxLost = MAX_LOST,
     follow: bool = False,
     products: Annotated[str, OneOf(PRODUCTS)] | None = None,
-    by: Annotated[str, OneOf(("context",))] | None = None,
+    by: Annotated[str, NameIn(BREAKDOWNS)] | None = None,
 ) -> dict[str, Any]:
     """Evaluates a model: held-out loss and perplexity, or task metrics.
 
@@ -49,8 +51,8 @@ def evaluate(
       follow: evaluate each new checkpoint of a run, alongside training, until its last step; output
         gets the metrics for TensorBoard.
       products: type of the operands of matrix products, see `matmul_precision`; default: float32.
-      by: context: also the loss of a pre-trained model by the tokens that each target attends to,
-        with a picture in output; default: none.
+      by: also the loss of a pre-trained model by this property of its targets, with a picture in
+        output; default: none.
 
     Returns:
       For a data set `loss`, `unigram_loss`, `perplexity` and `targets`; for a task its metrics,

@@ -89,7 +89,10 @@ def predict_file(
             retries=retries,
             shard=shard,
         )
-    return file_prediction.predict_here(input, output, model, shard=shard, products=products)
+    call = file_prediction.PredictionCall(
+        model=model, input=input, output=output, shard=shard, products=products
+    )
+    return file_prediction.predict_here(call)
 
 
 def _require_unused(options: dict[str, Any], reader: str, used: str) -> None:

@@ -22,6 +22,7 @@ from absl import flags
 from official.xlnet.api.verbs import Verb
 from official.xlnet.configs.registry import VERBS
 from official.xlnet.files.arguments import COMMAS, IN_PYTHON, PathRule
+from official.xlnet.files.registry import NameIn
 from official.xlnet.files.schema import OneOf, Range, parts_of_union, without_rules
 
 _SCALARS = (bool, int, float, str)
@@ -212,7 +213,7 @@ class Parameter:
 
     def help(self) -> str:
         """The flag, what it may be, its default and its description, in lines of a terminal."""
-        words = ["|".join(rule.words) for rule in self.rules if isinstance(rule, OneOf)]
+        words = ["|".join(rule.words) for rule in self.rules if isinstance(rule, OneOf | NameIn)]
         if words:
             value = f"={words[0]}"
         elif self.is_path:

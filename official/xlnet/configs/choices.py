@@ -5,10 +5,6 @@ The modules that implement them load TensorFlow; `xlnet VERB --help` must not.
 
 CHECKPOINT_FORMS = ("xlnet", "hf", "tf1")
 CLUSTER_TIMEOUT = 1800.0  # Seconds to wait for the other workers of a cluster.
-SCORING_ORDERS = (
-    *("left_to_right", "right_to_left", "inside_out", "confidence", "entropy"),
-    *("random", "pseudo"),
-)
 STEP_SELECTIONS = ("confidence", "margin", "entropy", "random")
 GIVEN_SIDES = ("left", "right", "both")
 PUNCTUATION = ("attached", "alone")

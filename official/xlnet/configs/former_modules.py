@@ -25,7 +25,6 @@ FORMER = {
     "commands.predict": "jobs.file_prediction",
     "analysis.context_length": "projects.any_order.context_length",
     "inference.cloze": "projects.any_order.candidates",
-    "inference.consistency": "projects.any_order.consistency",
     "inference.decoding.stepwise": "projects.any_order.stepwise",
     "inference.pairs": "projects.any_order.pairs",
     "inference.words": "projects.any_order.words",

@@ -19,8 +19,8 @@ VERBS = Registry[Any](
     evaluate="api.evaluate",
     predict="api.predict",
     embed="api.embed",
-    score="commands.score_door",
-    generate="commands.generate_door",
+    score="api.score",
+    generate="api.generate",
     export="api.export",
     convert="api.convert",
 )
@@ -118,6 +118,8 @@ ROW_FILES = Registry[Any](
     **dict.fromkeys(("*.jsonl", "*.json", "*.ndjson"), "data_prep.tasks.json_files"),
     **dict.fromkeys(("*.parquet", "*.arrow", "*.feather", "*.ipc"), "data_prep.tasks.arrow_files"),
 )
+# Functions (path) to rows with a `text`, in formats that the name of a file does not say.
+TEXT_ROW_FORMATS = Registry[Any]("format")
 # Functions (task, train, dev) to metrics of simpler models by name; None for other tasks.
 BASELINES = Registry[Any]("baseline")
 # Functions (`inference.orders.OrderRequest`) to the sort keys of the tokens of texts.

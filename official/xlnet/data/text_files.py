@@ -132,7 +132,7 @@ class Answers:
         self.done = self.kept = 0
 
     @contextlib.contextmanager
-    def to(self, path: str | None, identity: Any) -> Iterator[Iterator[tuple[Any, Any]]]:
+    def resuming(self, path: str | None, identity: Any) -> Iterator[Iterator[tuple[Any, Any]]]:
         """Context manager that yields an iterator over the chunks and their answers.
 
         With an identity, answers are also appended to `.NAME.….partial` beside the output file,

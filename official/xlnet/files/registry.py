@@ -6,6 +6,7 @@ name is first looked up, modules of other packages by whoever uses them (`--impo
 
 from __future__ import annotations
 
+import dataclasses
 import importlib
 from collections.abc import Callable, Mapping
 from typing import Any, TypeVar
@@ -109,6 +110,26 @@ class Registry(dict[str, T]):
         self.check(name)
         self.load(name)
         return dict(self)[name]
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class NameIn:
+    """Rule: a name in a registry, see `files.schema`.
+
+    Attributes:
+      registry: the registry.
+    """
+
+    registry: Registry[Any]
+
+    @property
+    def words(self) -> tuple[str, ...]:
+        """The names that are known."""
+        return tuple(self.registry.names())
+
+    def check(self, value: str, where: str) -> None:
+        """Raises `ConfigError` unless the name is known."""
+        self.registry.check(value, where)
 
 
 def full_name(module: str) -> str:

@@ -45,7 +45,8 @@ class OrderRequest:
       seed: random seed of orders that are drawn.
       whole_given: whether given tokens attend to each other; see `Scorer`.
       config: the configuration that the model was pre-trained with.
-      summary_of_predictions: see `Scorer`; for orders that depend on what the model predicts.
+      summary_of_predictions: see `ScoringPasses`; for orders that depend on what the model
+        predicts.
     """
 
     parts: Sequence[TextParts]

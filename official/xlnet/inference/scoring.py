@@ -25,17 +25,14 @@ has no memory here.
 
 from __future__ import annotations
 
-import dataclasses
-import math
 import os
-from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING, Any, overload
+from collections.abc import Sequence
+from typing import Any, overload
 
 import numpy as np
-import tensorflow as tf
 from absl import logging
 
-from official.xlnet.configs.registry import ORDER_ESTIMATES, ORDERS
+from official.xlnet.configs.registry import ORDERS
 from official.xlnet.configs.validation import (
     AT_LEAST_1,
     NOT_NEGATIVE,
@@ -54,75 +51,22 @@ from official.xlnet.inference.language_model import (
     require_language_model,
     window_length,
 )
-from official.xlnet.inference.network.inference_encoder import finite, last_positions
-from official.xlnet.inference.network.language_model_network import LanguageModelNetwork
+from official.xlnet.inference.network.inference_encoder import finite
 from official.xlnet.inference.orders import (
     OF_WINDOWS,
     PERMUTATION,
     Order,
     OrderRequest,
+    SortKeys,
     least_context,
     sort_keys,
 )
-from official.xlnet.inference.scoring_windows import Row, masked_batches, windows_of
-from official.xlnet.inference.text_parts import HIDDEN, TARGET, Span, TextParts, text_parts
+from official.xlnet.inference.score import Score
+from official.xlnet.inference.scoring_passes import ScoringPasses
+from official.xlnet.inference.scoring_windows import Row, windows_of
+from official.xlnet.inference.text_parts import TARGET, Span, TextParts, text_parts
 from official.xlnet.modeling.models.language_model import LanguageModel
-from official.xlnet.runtime.pictures import DisplayMixin, bars_of_pieces
-from official.xlnet.tokenization.special_tokens import MASK_ID
 from official.xlnet.tokenization.tokenizer import Tokenizer
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
-
-
-@dataclasses.dataclass(frozen=True, eq=False, repr=False)
-class Score(DisplayMixin):
-    """Log-likelihood of one text, or of its targets.
-
-    Attributes:
-      text: the text.
-      pieces: its word pieces, or the word pieces of its targets.
-      log_likelihoods: float64, one for each piece, in nats; means over the orders if random.
-      offsets: start and end of each piece in characters of the text.
-      order_totals: float64, the log-likelihood under each of the random orders; else empty.
-    """
-
-    text: str
-    pieces: list[str]
-    log_likelihoods: np.ndarray
-    offsets: list[Span] = dataclasses.field(default_factory=list)
-    order_totals: np.ndarray = dataclasses.field(default_factory=lambda: np.zeros(0))
-
-    @property
-    def total(self) -> float:
-        """Log-likelihood of the text, or of its targets, in nats; also `log_likelihood`."""
-        return math.fsum(self.log_likelihoods)
-
-    log_likelihood = total  # As in the log-likelihoods of an export.
-
-    def __repr__(self) -> str:
-        pieces = f"{len(self.pieces)} piece{'s' * (len(self.pieces) != 1)}"
-        return f"Score({self.text!r:.60}, {pieces}, log-likelihood {self.total:.2f} nats)"
-
-    def plot(self) -> Figure:
-        """Draws the surprisal of each piece, -log p in nats, as a bar."""
-        return bars_of_pieces(self.pieces, -self.log_likelihoods, "surprisal, nats")
-
-    @property
-    def standard_error(self) -> float | None:
-        """Standard error of `total` over random orders; None for fewer than two."""
-        return standard_error(self.order_totals)
-
-    def mixture(self) -> Any:
-        """Estimate of the mixture over all orders; None for fewer than two random orders."""
-        return ORDER_ESTIMATES["mixture"](self.order_totals)
-
-
-def standard_error(totals: np.ndarray) -> float | None:
-    """Standard error of the mean of some numbers; None for fewer than two."""
-    if len(totals) < 2:
-        return None
-    return float(np.std(totals, ddof=1) / math.sqrt(len(totals)))
 
 
 @overload
@@ -197,7 +141,6 @@ class Scorer(PickledByPath):
       tokenizer: the tokenizer of a loaded model.
 
     Attributes:
-      num_windows: number of windows that have been scored, to show progress.
       config: the configuration that the model was pre-trained with.
       tokenizer: the tokenizer.
 
@@ -223,16 +166,17 @@ class Scorer(PickledByPath):
         require(tokenizer is not None, "tokenizer", "the loaded model's tokenizer", None)
         self.config = model.config
         self.tokenizer: Any = tokenizer
-        self.num_windows = 0
         self._masks = model.config.objective.predicts_masked
         self._has_warned = False
-        with_memory = not self._masks and model.config.model.network == "xlnet"
-        self._network = LanguageModelNetwork(
-            model, model.config.data.seq_len, "float32", with_memory
-        )
+        self._passes = ScoringPasses(model)
 
     def __repr__(self) -> str:
         return f"Scorer({self.config.objective.kind}, {self.tokenizer.vocab_size:,} pieces)"
+
+    @property
+    def num_windows(self) -> int:
+        """Number of windows that have been scored, to show progress."""
+        return self._passes.num_windows
 
     def __call__(
         self,
@@ -285,42 +229,67 @@ class Scorer(PickledByPath):
             name = order
         if name != "left_to_right" and not self._masks:
             require_both_sides(self.config, f"score with order={name}")
-        spans = [_one_each("given", given, texts), _one_each("targets", targets, texts)]
-        parts = [text_parts(self.tokenizer, *each) for each in zip(texts, *spans, strict=True)]
-        for each in parts:
-            self._require_windows_of(each)
+        parts = self._parts(texts, given, targets)
+        for text in parts:
+            self._require_windows_of(text)
             if name not in OF_WINDOWS:
-                self._require_one_window(each.text, len(each.ids), f"order={name}")
+                self._require_one_window(text.text, len(text.ids), f"order={name}")
         request = OrderRequest(
             parts,
             num_orders,
             seed,
             whole_given,
             config=self.config,
-            summary_of_predictions=self.summary_of_predictions,
+            summary_of_predictions=self._passes.summary_of_predictions,
         )
         keys = sort_keys(order, request)
-        pairs = zip(parts, keys, strict=True)
-        rows = [(text, of_order) for text, orders in pairs for of_order in orders]
-        if self._masks:
-            scored = self._masked(rows, name == "pseudo")
-        elif name == "pseudo":
-            scored = [self._each_token(each) for each in parts]
+        if name == "pseudo" and not self._masks:
+            scored = [[self._passes.each_token(text)] for text in parts]
         else:
-            self._warn_of_short_contexts(rows)
-            scored = self._rows_in_order(rows, whole_given)
-        results, _ = [], finite(scored)
-        for number, each in enumerate(parts):
-            num_rows = len(keys[number])
-            of_orders = np.stack(scored[number * num_rows : (number + 1) * num_rows])
-            of_orders = of_orders[:, each.targets]
-            totals = of_orders.sum(axis=1) if name == "random" else np.zeros(0)
-            pieces = [self.tokenizer.id_to_piece(i) for i in each.ids[each.targets]]
-            offsets = [each.offsets[position] for position in each.targets]
-            results.append(Score(each.text, pieces, of_orders.mean(axis=0), offsets, totals))
-        return results
+            scored = self._scored_in_orders(parts, keys, whole_given, is_pseudo=name == "pseudo")
+        scores = []
+        for text, token_scores in zip(parts, scored, strict=True):
+            scores.append(self._score_of(text, np.stack(token_scores), name == "random"))
+        return scores
 
     score = __call__
+
+    def _parts(
+        self,
+        texts: Sequence[str],
+        given: Sequence[Sequence[Span]] | None,
+        targets: Sequence[Sequence[Span]] | None,
+    ) -> list[TextParts]:
+        """Tokens of texts, and which of them are given, scored and hidden."""
+        given_spans = _for_each_text("given", given, texts)
+        target_spans = _for_each_text("targets", targets, texts)
+        parts = []
+        for text, in_given, in_targets in zip(texts, given_spans, target_spans, strict=True):
+            parts.append(text_parts(self.tokenizer, text, in_given, in_targets))
+        return parts
+
+    def _scored_in_orders(
+        self, parts: Sequence[TextParts], keys: SortKeys, whole_given: bool, is_pseudo: bool
+    ) -> list[list[np.ndarray]]:
+        """Log-likelihoods of the tokens of each text, for each of its orders."""
+        rows = []
+        for text, orders in zip(parts, keys, strict=True):
+            rows += [(text, order) for order in orders]
+        if self._masks:
+            scored = self._passes.masked(rows, is_pseudo)
+        else:
+            self._warn_of_short_contexts(rows)
+            scored = self._passes.rows_in_order(rows, whole_given)
+        remaining = iter(scored)
+        return [[next(remaining) for _ in orders] for orders in keys]
+
+    def _score_of(self, text: TextParts, scored: np.ndarray, is_random: bool) -> Score:
+        """The score of a text, from the log-likelihoods [orders, tokens] of its tokens."""
+        of_targets = finite(scored)[:, text.targets]
+        order_totals = of_targets.sum(axis=1) if is_random else np.zeros(0)
+        pieces = [self.tokenizer.id_to_piece(token_id) for token_id in text.ids[text.targets]]
+        offsets = [text.offsets[position] for position in text.targets]
+        return Score(text.text, pieces, of_targets.mean(axis=0), offsets, order_totals)
 
     def require_one_window(self, texts: Sequence[str], purpose: str) -> None:
         """Raises `DataError` if a text is longer than a window.
@@ -340,7 +309,7 @@ class Scorer(PickledByPath):
 
     def _require_windows_of(self, parts: TextParts) -> None:
         """Raises `DataError` unless the windows can give what is given before the targets."""
-        is_causal = self._network.is_causal
+        is_causal = self._passes.is_causal
         several = len(list(windows_of(self.config, len(parts.ids)))) > 1
         why = "for a causal model" if is_causal else "in a text of several windows"
         expected = f"all of the text before the targets given, and nothing after them, {why}"
@@ -364,137 +333,20 @@ class Scorer(PickledByPath):
                 "%d of %d tokens are predicted from fewer than %d others, as no target was in "
                 "training (data.num_predict=%d of %d tokens): give a context, or see "
                 "docs/any_order.md",
-                *(short, total, least, self.config.data.num_predict, self.config.data.seq_len),
+                short,
+                total,
+                least,
+                self.config.data.num_predict,
+                self.config.data.seq_len,
             )
 
-    def _rows_in_order(self, rows: list[Row], whole_given: bool) -> list[np.ndarray]:
-        """Scores rows of tokens, each in its order."""
-        is_causal = self._network.is_causal
-        results = [np.zeros(len(parts.ids)) for parts, _ in rows]
-        longest_first = sorted(range(len(rows)), key=lambda row: -len(results[row]))
-        while longest_first:
-            windows = list(windows_of(self.config, len(results[longest_first[0]])))
-            batch_size = windows[0].batch_size(len(longest_first))
-            batch, longest_first = longest_first[:batch_size], longest_first[batch_size:]
-            # Copies of the last row give the batch its static size.
-            padded = [rows[row] for row in batch + (batch_size - len(batch)) * batch[-1:]]
-            ids, memory = [parts.ids for parts, _ in padded], None
-            for window in windows:
-                inputs = window.inputs(ids, memory)
-                if is_causal:
-                    inputs["previous"] = tf.constant([*map(window.token_before, ids)], tf.int32)
-                else:
-                    orders = [window.order(*row, whole_given) for row in padded]
-                    inputs["order"] = tf.constant(np.stack(orders), tf.int32)
-                num_new = window.end - window.new
-                self.num_windows += len(batch)
-                scored_BP, memory = self._in_order(inputs, num_targets=num_new)
-                for row, scored_P in zip(batch, scored_BP.numpy(), strict=False):
-                    new = results[row][window.new : window.end]
-                    new[:] = scored_P[: len(new)]
-        return results
 
-    def _each_token(self, parts: TextParts) -> np.ndarray:
-        """Pseudo log-likelihoods of one text: every target in a row of its own."""
-        result, memory = np.zeros(len(parts.ids)), None
-        for window in windows_of(self.config, len(parts.ids)):
-            self.num_windows += 1
-            role = parts.role[window.start : window.end]
-            is_hidden_T = np.pad(role == HIDDEN, [0, window.length - len(role)])
-            known = window.num_known
-            positions = known + np.flatnonzero(role[known:] == TARGET)
-            batch_size = window.batch_size(len(positions))
-            for first in range(0, len(positions), batch_size):
-                part = positions[first : first + batch_size]
-                position_B = np.pad(part, [0, batch_size - len(part)], mode="edge")
-                inputs = window.inputs(batch_size * [parts.ids], memory)
-                scored_B = self._given_all_others(
-                    inputs, tf.constant(position_B, tf.int32), tf.constant(is_hidden_T)
-                )
-                result[window.start + part] = scored_B.numpy()[: len(part)]
-            if window.end < len(parts.ids):
-                # What the next window remembers has seen every token of this one.
-                memory = self._next_memory(window.inputs([parts.ids], memory))
-        return result
-
-    def _masked(self, rows: list[Row], is_pseudo: bool) -> list[np.ndarray]:
-        """Scores rows of tokens: each target where it is masked with what follows it."""
-        results = [np.zeros(len(parts.ids)) for parts, _ in rows]
-        for window, batch in masked_batches(self.config, rows, is_pseudo):
-            # Copies of the last row give the batch its static size.
-            self.num_windows += len(batch)
-            padded = batch + (window.batch_size(len(batch)) - len(batch)) * batch[-1:]
-            place_B = tf.constant([token.place for token in padded], tf.int32)
-            label_B = tf.constant([rows[t.row][0].ids[t.position] for t in padded], tf.int32)
-            inputs = window.inputs([token.token_ids for token in padded])
-            scored_B = self._where_masked(inputs, place_B, label_B).numpy()
-            for token, scored in zip(batch, scored_B, strict=False):
-                results[token.row][token.position] = scored
-        return results
-
-    @tf.function(autograph=False)
-    def _in_order(self, inputs, num_targets):
-        """Values log p(x_t | x_j with order[j] < order[t]) of the last P tokens, and the memory."""
-        if self._network.is_causal:
-            vectors_BPD, memory = self._network.left_to_right(**inputs)
-        else:
-            target_1P = last_positions(num_targets, inputs["token_ids"].shape[1])
-            vectors_BPD, memory = self._network.encoder.in_order(
-                **inputs, target_positions=target_1P
-            )
-        labels_BP = inputs["token_ids"][:, -num_targets:]
-        return self._network.log_likelihoods(vectors_BPD, labels_BP), memory
-
-    @tf.function(autograph=False)
-    def summary_of_predictions(self, summarize, token_ids, is_padding, order):
-        """Computes a number for each p(· | x_j with order[j] < order[t]), of every token t.
-
-        Args:
-          summarize: function from log-likelihoods, float32 [B, T, V], to the numbers; the graph
-            is kept for it.
-          token_ids: int32 [B, T].
-          is_padding: bool [B, T].
-          order: int32 [B, T], the factorization order; tokens of the largest one are unknown.
-
-        Returns:
-          float32 [B, T].
-        """
-        if self._masks:
-            token_ids = tf.where(order == tf.reduce_max(order), MASK_ID, token_ids)
-            vectors_BTD, _ = self._network.encoder(token_ids, is_padding)
-        else:
-            vectors_BTD, _ = self._network.encoder.in_order(token_ids, is_padding, order)
-        return summarize(tf.nn.log_softmax(self._network.logits(vectors_BTD)))
-
-    @tf.function(autograph=False)
-    def _given_all_others(self, inputs, position_B, is_hidden_T):
-        """Values log p(x_t | x_j for all j ≠ t) of one token t of each row."""
-        position_B1 = position_B[:, None]
-        order_BT = tf.one_hot(position_B, inputs["token_ids"].shape[1], dtype=tf.int32)
-        order_BT += 2 * tf.cast(is_hidden_T, tf.int32)
-        vectors_B1D, _ = self._network.encoder.in_order(
-            **inputs, order=order_BT, target_positions=position_B1
-        )
-        label_B1 = tf.gather(inputs["token_ids"], position_B1, batch_dims=1)
-        return self._network.log_likelihoods(vectors_B1D, label_B1)[:, 0]
-
-    @tf.function(autograph=False)
-    def _next_memory(self, inputs):
-        return self._network.encoder(**inputs)[1]
-
-    @tf.function(autograph=False)
-    def _where_masked(self, inputs, position_B, label_B):
-        """Values log p(label | text in which it is masked) of one token of each row."""
-        content_BTD, _ = self._network.encoder(**inputs)
-        vectors_BD = tf.gather(content_BTD, position_B, batch_dims=1)
-        return self._network.log_likelihoods(vectors_BD, label_B)
-
-
-def _one_each(
+def _for_each_text(
     name: str, spans: Sequence[Sequence[Span]] | None, texts: Sequence[str]
-) -> Iterable[Sequence[Span] | None]:
-    """The spans of each text."""
-    given = [None] * len(texts) if spans is None else spans
+) -> Sequence[Sequence[Span] | None]:
+    """The spans of each text; None for each where there are none."""
+    if spans is None:
+        return [None] * len(texts)
     expected = f"a list of spans for each of {len(texts)} texts"
-    require(len(given) == len(texts), name, expected, len(given))
-    return given
+    require(len(spans) == len(texts), name, expected, len(spans))
+    return spans

@@ -4,96 +4,126 @@ from __future__ import annotations
 
 import base64
 import collections
-import contextlib
+import dataclasses
 import functools
 import itertools
 import sys
 import time
 from collections.abc import Iterable, Iterator, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from data_prep.tasks.text_rows import Row, text_chunks
+from official.xlnet.checkpoints.any_format import load_tokenizer
+from official.xlnet.checkpoints.model_directory import load_encoder
 from official.xlnet.data.lost_rows import check_unknown, log_counts
 from official.xlnet.data.result_files import VECTORS, check_ending, vector_file
 from official.xlnet.data.text_files import Answers, write_json_lines
 from official.xlnet.errors import ConfigError, require_config
 from official.xlnet.files.arguments import STANDARD
+from official.xlnet.inference.embedding import TextEmbedder
 from official.xlnet.jobs.identity import identity_of
+from official.xlnet.modeling.kernels.product_type import matmul_precision
 from official.xlnet.runtime.progress import Progress, per_second, waiting
 
-if TYPE_CHECKING:
-    from official.xlnet.inference.embedding import TextEmbedder
-
-_OF_PARTS = ("words", "none")
 _CHUNK_BATCHES = 16  # Batches whose texts are sorted by length, and lost in a kill, together.
 
 
-def embed_texts(
-    model: str,
-    input: str,
-    output: str,
-    *,
-    pooling: str,
-    layer: int,
-    layers: Sequence[int],
-    max_length: int | None,
-    window_stride: int,
-    batch_size: int,
-    products: str | None,
-) -> dict[str, Any]:
-    """Embeds the texts of a file; see `official.xlnet.api.embed.embed_file`."""
-    from official.xlnet.checkpoints.any_format import load_tokenizer
-    from official.xlnet.checkpoints.model_directory import load_encoder
-    from official.xlnet.inference.embedding import TextEmbedder
-    from official.xlnet.modeling.kernels.product_type import matmul_precision
+@dataclasses.dataclass(frozen=True)
+class EmbeddingCall:
+    """The arguments of `official.xlnet.api.embed.embed_file`."""
 
-    has_parts, is_lines = pooling in _OF_PARTS, output == STANDARD or output.endswith(".jsonl")
-    if has_parts and output.endswith(".npy"):
-        raise ConfigError(f"{output}: expected .jsonl or .parquet for rows of words or tokens")
-    if output != STANDARD:
-        check_ending(output, VECTORS)
-    expected = "- or a file of JSON lines (.jsonl) for standard input"
-    require_config(is_lines or input != STANDARD, "output", expected, output)
-    taken = {"vector", *(_part(1, {}, (0, 0)) if has_parts else {})}
-    check = functools.partial(_check_columns, taken)
-    chunks, total = text_chunks([], input, batch_size * _CHUNK_BATCHES, check=check)
-    held = [] if is_lines else [*chunks]  # All columns are known before the first row is written.
+    model: str
+    input: str
+    output: str
+    pooling: str
+    layer: int
+    layers: Sequence[int]
+    max_length: int | None
+    window_stride: int
+    batch_size: int
+    products: str | None
+
+    @property
+    def has_parts(self) -> bool:
+        """Whether there is a vector for each word or token."""
+        return self.pooling in ("words", "none")
+
+    @property
+    def is_lines(self) -> bool:
+        """Whether the output is JSON lines, which are written row by row."""
+        return self.output == STANDARD or self.output.endswith(".jsonl")
+
+    def check(self) -> None:
+        """Raises `ConfigError` if the output cannot hold what is asked for."""
+        if self.has_parts and self.output.endswith(".npy"):
+            expected = "expected .jsonl or .parquet for rows of words or tokens"
+            raise ConfigError(f"{self.output}: {expected}")
+        if self.output != STANDARD:
+            check_ending(self.output, VECTORS)
+        expected = "- or a file of JSON lines (.jsonl) for standard input"
+        require_config(self.is_lines or self.input != STANDARD, "output", expected, self.output)
+
+    def written_columns(self) -> set[str]:
+        """The columns that are written besides those of the input."""
+        return {"vector", *_part(1, {}, (0, 0))} if self.has_parts else {"vector"}
+
+
+def embed_texts(call: EmbeddingCall) -> dict[str, Any]:
+    """Embeds the texts of a file; see `official.xlnet.api.embed.embed_file`."""
+    call.check()
+    chunk_size = call.batch_size * _CHUNK_BATCHES
+    check = functools.partial(_check_columns, call.written_columns())
+    chunks, num_rows = text_chunks([], call.input, chunk_size, check=check)
+    # All columns of a table are known before the first row is written.
+    held = [] if call.is_lines else [*chunks]
     rows = [row for chunk in held for row in chunk]
-    if output.endswith(".npy") and (others := sorted({n for row in rows for n in row} - {"text"})):
-        line = f"{input}: texts are read from text; not in {output}: {', '.join(others)}"
-        Progress(sys.stderr).log_line(line)
+    if call.output.endswith(".npy"):
+        _log_other_columns(call, rows)
     with waiting("reading the model"):
-        tokenizer, encoder = load_tokenizer(model), load_encoder(model)
-    embedder = TextEmbedder(encoder, tokenizer, layers or layer, max_length, window_stride)
+        tokenizer, encoder = load_tokenizer(call.model), load_encoder(call.model)
+    layers = call.layers or call.layer
+    embedder = TextEmbedder(encoder, tokenizer, layers, call.max_length, call.window_stride)
     counts, start = tokenizer.counts, time.monotonic()
-    work = Answers(
+    answers = Answers(
         held or chunks,
-        functools.partial(_answer, embedder, counts, pooling, batch_size),
-        *(counts, total),
-        *("texts" if total else "", lambda: f", windows: {embedder.num_windows}"),
+        lambda chunk: _answer(embedder, counts, call, chunk),
+        counts,
+        total=num_rows,
+        noun="texts" if num_rows else "",
+        more=lambda: f", windows: {embedder.num_windows}",
     )
-    settings = [pooling, layer, layers, max_length, window_stride, batch_size, products]
-    identity = identity_of(output, input, [model], *settings)
-    kinds = [_part(1, row, (0, 0)) for row in rows] if has_parts else rows
-    vectors = contextlib.nullcontext() if is_lines else vector_file(output, kinds, embedder.width)
-    with matmul_precision(products), work.to(output, identity) as answered, vectors as write:
+    resuming = answers.resuming(call.output, identity_of(call, chunk_size))
+    with matmul_precision(call.products), resuming as answered:
         results = _results(answered, embedder.width)
-        if write:
-            collections.deque(itertools.starmap(write, results), maxlen=0)
+        if call.is_lines:
+            write_json_lines(call.output, _lines(results))
         else:
-            write_json_lines(output, _lines(results))
-    log_counts(input, {"texts": work.done, **counts})
-    return {
-        "texts": work.done,
+            columns = [_part(1, row, (0, 0)) for row in rows] if call.has_parts else rows
+            with vector_file(call.output, columns, embedder.width) as write:
+                for written_rows, vectors in results:
+                    write(written_rows, vectors)
+    log_counts(call.input, {"texts": answers.done, **counts})
+    summary: dict[str, Any] = {
+        "texts": answers.done,
         "empty": counts["empty"],
         "truncated": counts["truncated"],
-        **({"resumed_rows": work.kept} if work.kept else {}),
-        "width": embedder.width,
-        "texts_per_second": per_second(work.done - work.kept, start),
-        **check_unknown(counts, input),
     }
+    if answers.kept:
+        summary["resumed_rows"] = answers.kept
+    summary["width"] = embedder.width
+    summary["texts_per_second"] = per_second(answers.done - answers.kept, start)
+    return summary | check_unknown(counts, call.input)
+
+
+def _log_other_columns(call: EmbeddingCall, rows: Sequence[Row]) -> None:
+    """Logs which columns of a table an array does not have."""
+    others = sorted({name for row in rows for name in row} - {"text"})
+    if others:
+        columns = ", ".join(others)
+        line = f"{call.input}: texts are read from text; not in {call.output}: {columns}"
+        Progress(sys.stderr).log_line(line)
 
 
 def _check_columns(taken: set[str], row: Row, where: str) -> None:
@@ -103,19 +133,15 @@ def _check_columns(taken: set[str], row: Row, where: str) -> None:
 
 
 def _answer(
-    embedder: TextEmbedder,
-    counts: collections.Counter,
-    pooling: str,
-    batch_size: int,
-    rows: list[Row],
+    embedder: TextEmbedder, counts: collections.Counter, call: EmbeddingCall, rows: list[Row]
 ) -> list[Any]:
     """Spans of the parts of each text, None without parts; and all vectors, in base64."""
     texts, truncated, spans = [row["text"] for row in rows], embedder.num_truncated, None
-    if pooling in _OF_PARTS:
-        spans, parts = zip(*embedder.parts(texts, pooling, batch_size), strict=True)
+    if call.has_parts:
+        spans, parts = zip(*embedder.parts(texts, call.pooling, call.batch_size), strict=True)
         vectors = np.concatenate(parts)
     else:
-        vectors = embedder(texts, pooling, batch_size)
+        vectors = embedder(texts, call.pooling, call.batch_size)
     counts.update(truncated=embedder.num_truncated - truncated)
     counts.update(empty=sum(not text.strip() for text in texts))
     return [spans, base64.b64encode(vectors.astype("<f4").tobytes()).decode()]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import collections
+import dataclasses
 import functools
 import itertools
 import os
@@ -30,20 +31,29 @@ Predict = Callable[[Iterable[Example]], Iterator[dict[str, Any]]]
 _REQUESTS = 64  # Whose answers are written together.
 
 
-def predict_here(
-    input: str, output: str, models: Sequence[str], *, shard: str | None, products: str | None
-) -> dict[str, Any]:
+@dataclasses.dataclass(frozen=True)
+class PredictionCall:
+    """The arguments of `official.xlnet.api.predict.predict_file` for models on this machine."""
+
+    model: Sequence[str]
+    input: str
+    output: str
+    shard: str | None
+    products: str | None
+
+
+def predict_here(call: PredictionCall) -> dict[str, Any]:
     """Predicts with models on this machine; see `official.xlnet.api.predict.predict_file`."""
     from official.xlnet.inference.ensemble import Ensemble
 
-    require_json_lines(output)
-    part, num_parts = _part_of(shard)
-    ensemble = Ensemble(models)
+    require_json_lines(call.output)
+    part, num_parts = _part_of(call.shard)
+    ensemble = Ensemble(call.model)
     settings, counts, unit = ensemble.task.config.task, ensemble.task.counts, ensemble.unit
-    chunks = _chunks(input, settings, part, num_parts, unit, unit)
-    identity = identity_of(output, input, models, unit, shard, products)
-    with matmul_precision(products):
-        return _write(input, output, chunks, ensemble.predict, counts, identity)
+    chunks = _chunks(call.input, settings, part, num_parts, unit, unit)
+    identity = identity_of(call, unit)
+    with matmul_precision(call.products):
+        return _write(call.input, call.output, chunks, ensemble.predict, counts, identity)
 
 
 def predict_on_server(
@@ -79,14 +89,14 @@ def _write(
     chunks: Iterable[list[Example]],
     predict: Predict,
     counts: collections.Counter[str],
-    identity: list[Any] | None,
+    identity: dict[str, Any] | None,
 ) -> dict[str, Any]:
     """Writes the predictions of chunks of examples; returns the summary of the command."""
     start = time.monotonic()
     os.makedirs(os.path.dirname(os.path.abspath(output)), exist_ok=True)
     noun = "" if input == STANDARD else "rows"
     work = Answers(chunks, lambda chunk: list(predict(chunk)), counts, noun=noun)
-    with work.to(output, identity) as answered:
+    with work.resuming(output, identity) as answered:
         write_json_lines(output, (row for _, answers in answered for row in answers))
     unknown = check_unknown(counts, input)
     log_counts(input, {"rows": work.done, **counts})

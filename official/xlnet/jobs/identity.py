@@ -1,9 +1,8 @@
-"""What the answers of a command depend on, for a later call that goes on with a killed one."""
+"""What the answers of a call depend on, for a later call that resumes a killed one."""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
 from typing import Any
 
 from official.xlnet import __version__
@@ -13,22 +12,31 @@ from official.xlnet.files.atomic import is_stream
 from official.xlnet.files.checksums import sha256_of
 
 
-def identity_of(
-    output: str | None, input: str | None, models: Sequence[str], *settings: Any
-) -> list[Any] | None:
-    """Returns JSON of everything that the answers depend on; see `Answers`.
+def identity_of(call: Any, chunk_size: int) -> dict[str, Any] | None:
+    """Returns JSON of everything that the answers of a call depend on; see `Answers`.
+
+    That is every argument, with what is in the models and in the input file in the place of their
+    paths, and without the output.
 
     Args:
-      output: the output file.
-      input: the input file.
-      models: model directories.
-      *settings: the other arguments that answers depend on, and the size of a chunk.
+      call: a dataclass of all arguments of a verb, from which its job reads them; among them
+        `model`, one or several, `input` and `output`.
+      chunk_size: number of rows that are answered together.
 
     Returns:
       None where no answer can be kept: one of the files is a stream, a folder or a data set.
     """
+    arguments = dict(vars(call))
+    output, source, model = (arguments.pop(name) for name in ("output", "input", "model"))
     is_file = output not in (None, STANDARD) and not is_stream(str(output))
-    if not is_file or not (input is None or os.path.isfile(input)):
+    if not is_file or not (source is None or os.path.isfile(source)):
         return None
-    weights = [[weights_checksum(path), load_config(path).as_dict()] for path in models]
-    return [__version__, weights, input and sha256_of(input), *settings]
+    models = [model] if isinstance(model, str) else model
+    return {
+        "version": __version__,
+        "call": type(call).__name__,
+        "models": [[weights_checksum(path), load_config(path).as_dict()] for path in models],
+        "input": None if source is None else sha256_of(source),
+        "chunk_size": chunk_size,
+        **arguments,
+    }

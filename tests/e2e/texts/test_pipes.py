@@ -112,7 +112,6 @@ def test_a_reader_that_has_enough_ends_it(world, streams, capsys):
     ("verb", "more", "message"),
     [
         ("embed", ["--output=a.npy"], "--output: expected - or a file of JSON lines"),
-        ("score", ["--pairs"], "--pairs: expected input from a file"),
         ("predict", ["--output=-", "--shard=1/2"], "--shard: expected a file to predict a part"),
     ],
 )

@@ -5,7 +5,7 @@ import pytest
 from scipy import stats
 
 from official.xlnet.errors import DataError
-from official.xlnet.inference.scoring import Score
+from official.xlnet.inference.score import Score
 from official.xlnet.projects.any_order.pairs import (
     norm_correlations,
     pair_metrics,

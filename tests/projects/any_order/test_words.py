@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 
 from official.xlnet.errors import ConfigError
-from official.xlnet.inference.scoring import Score, Scorer
+from official.xlnet.inference.score import Score
+from official.xlnet.inference.scoring import Scorer
 from official.xlnet.projects.any_order.words import words_of
 from official.xlnet.tokenization.tokenizer import Tokenizer
 from tests.helpers.small_language_model import random_model

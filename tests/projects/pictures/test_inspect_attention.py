@@ -13,7 +13,7 @@ import tensorflow as tf
 
 from official.xlnet.checkpoints.any_format import load_tokenizer
 from official.xlnet.checkpoints.model_directory import create_model_dir, load_encoder
-from official.xlnet.inference.scoring import Score
+from official.xlnet.inference.score import Score
 from official.xlnet.modeling.layers.two_stream_mask import TwoStreamAttentionMask
 from official.xlnet.modeling.models.xlnet_pretrainer import XLNetPretrainer
 from official.xlnet.modeling.ops.visibility import can_attend

@@ -9,7 +9,7 @@ import pytest
 
 from official import xlnet
 from official.xlnet.checkpoints.saving import save_pretrained
-from official.xlnet.inference.scoring import Score
+from official.xlnet.inference.score import Score
 from tests.helpers.compare import assert_refused
 from tests.helpers.corpora import vocabulary_dir
 from tests.helpers.oracles import tokenizer_oracle

@@ -41,7 +41,11 @@ def wrong_cases(rng):
     """Cases of each kind, drawn from the tables of names: arguments, and a part of the answer."""
     declared = {verb: declaration(verb) for verb in VERBS.names()}
     whole = {
-        verb: [f"--{x.name}=x" for x in found.parameters.values() if x.is_required]
+        verb: [
+            f"--{x.name}={'1' if x.value_type is int else 'x'}"
+            for x in found.parameters.values()
+            if x.is_required
+        ]
         for verb, found in declared.items()
         if not found.verb.positional
     }
@@ -77,7 +81,8 @@ def wrong_cases(rng):
             known = {*declared[verb].parameters, *declared[verb].former_names}
             is_key = "set" in known and config.sections_of(other)
             if other not in known and not is_key:
-                yield [verb, *whole[verb], f"--{other}=3"], ("; did you mean ", "; --help shows")
+                hints = ("; did you mean ", "; --help shows", " is a key of the configuration")
+                yield [verb, *whole[verb], f"--{other}=3"], hints
     name = misspelt(rng, rng.choice([x for x in [*TASKS.names(), *DATASETS.names()] if len(x) > 6]))
     yield ["finetune", "--train=x", "--output=x", f"--task={name}"], "; did you mean '"
     yield ["finetune", "--train=x", "--output=x", "--learning_rate", "-1"], "--set=training.learn"

@@ -26,7 +26,7 @@ def write(path, number, identity, fail=None, meanwhile=None):
         return [n * n for n in chunk]
 
     work = Answers(batched(range(number), 2), answer, counts)
-    with work.to(str(path), identity) as answered:
+    with work.resuming(str(path), identity) as answered:
         pairs = (pair for chunk in answered for pair in zip(*chunk, strict=True))
         write_json_lines(str(path), ({"n": n, "square": square} for n, square in pairs))
     rows = [json.loads(line) for line in path.read_text().splitlines()]

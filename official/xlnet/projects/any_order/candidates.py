@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Annotated, Any, NamedTuple
@@ -9,6 +10,7 @@ from typing import Annotated, Any, NamedTuple
 import numpy as np
 import tensorflow as tf
 
+from official.xlnet.configs.registry import PUBLIC_NAMES
 from official.xlnet.configs.validation import require
 from official.xlnet.errors import require_data
 from official.xlnet.files.arguments import AnyPath
@@ -49,6 +51,7 @@ class Candidate(NamedTuple):
     rank: int
 
 
+@PUBLIC_NAMES.register("blank_candidates")
 @public()
 def blank_candidates(
     model: AnyPath | LanguageModel,
@@ -86,7 +89,8 @@ def blank_candidates(
     if isinstance(texts, str):
         return blank_candidates(model, [texts], candidates, tokenizer, max_length)[0]
     texts = checked_texts(texts)
-    rank = ranker(*loaded(model, tokenizer, takes_masked=True), candidates, max_length)
+    pretrainer, its_tokenizer = loaded(model, tokenizer, takes_masked=True)
+    rank = ranker(pretrainer, its_tokenizer, candidates, max_length)
     return [rank(text) for text in texts]
 
 
@@ -102,33 +106,120 @@ def ranker(
       max_length: see `blank_candidates`.
     """
     require_both_sides(model.config, "fill blanks")
-    if not isinstance(candidates, int):
-        require(
-            all(map(str.strip, candidates)), "candidates", "strings that are not empty", candidates
-        )
-        scorer = Scorer(model, tokenizer)
-        return lambda text: [_ranked(scorer, tokenizer, text, candidates)]
-    is_allowed_GV = allowed_pieces(tokenizer, model.config.model.vocab_size)
-
-    def best(text: str) -> list[list[Candidate]]:
-        parsed = parse_blanks(tokenizer, text)
-        numbers = range(len(parsed.blanks))
-        how = candidates, max_length, is_allowed_GV
-        return [_best(model, tokenizer, parsed, number, *how) for number in numbers]
-
-    return best
+    if isinstance(candidates, int):
+        return _BeamSearch(model, tokenizer, candidates, max_length).candidates
+    are_texts = all(map(str.strip, candidates))
+    require(are_texts, "candidates", "strings that are not empty", candidates)
+    return _Choices(Scorer(model, tokenizer), candidates).candidates
 
 
-def _ranked(
-    scorer: Scorer, tokenizer: Tokenizer, text: str, candidates: Sequence[str]
-) -> list[Candidate]:
-    """Given strings by their likelihood in the only blank of a text."""
-    before, *after = parse_blanks(tokenizer, text).parts
-    require_data(len(after) == 1, f"{text:.60}", "one blank for given candidates", len(after))
-    spans = [[(len(before), len(before) + len(string))] for string in candidates]
-    filled = [before + string + after[0] for string in candidates]
-    scores = scorer.score(filled, targets=spans, whole_given=True)
-    return _sorted(zip(candidates, (score.total for score in scores), strict=True))
+@dataclasses.dataclass(frozen=True)
+class _Choices:
+    """Ranks strings by their likelihood in the only blank of a text.
+
+    Attributes:
+      scorer: the model.
+      strings: the strings.
+    """
+
+    scorer: Scorer
+    strings: Sequence[str]
+
+    def candidates(self, text: str) -> list[list[Candidate]]:
+        """The candidates for each blank of a text."""
+        before, *after = parse_blanks(self.scorer.tokenizer, text).parts
+        require_data(len(after) == 1, f"{text:.60}", "one blank for given candidates", len(after))
+        spans = [[(len(before), len(before) + len(string))] for string in self.strings]
+        filled = [before + string + after[0] for string in self.strings]
+        scores = self.scorer.score(filled, targets=spans, whole_given=True)
+        totals = [score.total for score in scores]
+        return [_sorted(zip(self.strings, totals, strict=True))]
+
+
+class _BeamSearch:
+    """Finds the most probable strings for blanks.
+
+    Args:
+      model: the model.
+      tokenizer: its tokenizer.
+      num_candidates: number of strings for each blank.
+      max_length: maximum number of pieces of a blank without a length.
+    """
+
+    def __init__(
+        self, model: LanguageModel, tokenizer: Tokenizer, num_candidates: int, max_length: int
+    ):
+        self._model = model
+        self._tokenizer = tokenizer
+        self._num_candidates = num_candidates
+        self._max_length = max_length
+        self._is_allowed_GV = allowed_pieces(tokenizer, model.config.model.vocab_size)
+
+    def candidates(self, text: str) -> list[list[Candidate]]:
+        """The candidates for each blank of a text."""
+        parsed = parse_blanks(self._tokenizer, text)
+        return [self._most_probable(parsed, blank) for blank in range(len(parsed.blanks))]
+
+    def _most_probable(self, parsed: BlankText, index: int) -> list[Candidate]:
+        """The most probable strings in one of the blanks of a text."""
+        blank = parsed.blanks[index]
+        log_likelihoods: dict[str, float] = {}
+        for length in [blank.length] if blank.length else range(1, self._max_length + 1):
+            lengths = [other.length or 1 for other in parsed.blanks]
+            lengths[index] = length
+            check_length(self._model, parsed, lengths)
+            row = blank_row(parsed, lengths, np.random.default_rng())
+            part = slice(sum(lengths[:index]), sum(lengths[: index + 1]))
+            groups = row.groups[part]
+            if blank.begins_word and length > 1:
+                groups[0] = SPACE_OR_WORD
+            sequences = self._sequences(row.token_ids, row.targets, part, groups)
+            for log_p, ids in sequences:
+                string = self._tokenizer.decode(ids)
+                if not blank.begins_word:  # The tokenizer would not cut at the blank.
+                    log_likelihoods[string] = max(log_p, log_likelihoods.get(string, -math.inf))
+                elif self._tokenizer.encode(string)[-length:] == ids:
+                    log_likelihoods[string] = log_p
+        return _sorted(log_likelihoods.items())[: self._num_candidates]
+
+    def _sequences(
+        self, token_ids: list[int], all_targets: list[int], part: slice, groups: list[int]
+    ) -> Iterator[tuple[float, list[int]]]:
+        """Yields sequences of pieces at some targets and their log-likelihoods: a beam.
+
+        A target is predicted from the context and the targets before it; other blanks are hidden.
+        """
+        targets = all_targets[part]
+        order_T = np.zeros(len(token_ids), np.int32)
+        order_T[all_targets] = len(targets) + 1
+        order_T[targets] = np.arange(1, len(targets) + 1)
+        width = 2 * self._num_candidates + _WIDTH
+        log_p_W, ids_WT = np.zeros(1), np.array([token_ids])
+        for place, is_allowed_V in zip(targets, self._is_allowed_GV[groups], strict=True):
+            # More for the last piece, as strings that the tokenizer would not make are left out.
+            width *= _LAST if place == targets[-1] else 1
+            beam_3X = np.zeros([3, 0])  # Log-likelihoods, rows of the beam, pieces.
+            for first in range(0, len(ids_WT), _ROWS):
+                rows = slice(first, first + _ROWS)
+                log_p_RV = log_p_W[rows, None] + self._log_p(ids_WT[rows], order_T, place)
+                row_X, piece_X = np.nonzero(np.broadcast_to(is_allowed_V, log_p_RV.shape))
+                beam_3X = np.c_[beam_3X, [log_p_RV[row_X, piece_X], first + row_X, piece_X]]
+                beam_3X = beam_3X[:, np.argsort(-beam_3X[0], kind="stable")[:width]]
+            log_p_W, (row_W, piece_W) = beam_3X[0], beam_3X[1:].astype(int)
+            ids_WT = ids_WT[row_W]
+            ids_WT[:, place] = piece_W
+        return zip(log_p_W.tolist(), ids_WT[:, targets].tolist(), strict=True)
+
+    def _log_p(self, ids_RT: np.ndarray, order_T: np.ndarray, place: int) -> np.ndarray:
+        """Log-likelihoods of all pieces at one place of some rows, float32 [R, V]."""
+        place_R1 = tf.fill([len(ids_RT), 1], place)
+        inputs = {"token_ids": tf.constant(ids_RT, tf.int32)}
+        if self._model.config.objective.predicts_masked:
+            inputs["content_positions"] = place_R1
+        else:
+            inputs["order"] = tf.tile(order_T[None], [len(ids_RT), 1])
+            inputs["target_positions"] = place_R1
+        return finite(tf.nn.log_softmax(self._model(inputs)["logits"][:, 0]).numpy())
 
 
 def _sorted(strings: Iterable[tuple[str, float]]) -> list[Candidate]:
@@ -138,75 +229,3 @@ def _sorted(strings: Iterable[tuple[str, float]]) -> list[Candidate]:
         Candidate(string, math.exp(log_p), rank)
         for rank, (string, log_p) in enumerate(best_first, 1)
     ]
-
-
-def _best(
-    model: LanguageModel,
-    tokenizer: Tokenizer,
-    parsed: BlankText,
-    index: int,
-    number: int,
-    max_length: int,
-    is_allowed_GV: np.ndarray,
-) -> list[Candidate]:
-    """The most probable strings in one of the blanks of a text."""
-    blank, log_likelihoods = parsed.blanks[index], dict[str, float]()
-    for length in [blank.length] if blank.length else range(1, max_length + 1):
-        lengths = [other.length or 1 for other in parsed.blanks]
-        lengths[index] = length
-        check_length(model, parsed, lengths)
-        row = blank_row(parsed, lengths, np.random.default_rng())
-        part = slice(sum(lengths[:index]), sum(lengths[: index + 1]))
-        groups = row.groups[part]
-        if blank.begins_word and length > 1:
-            groups[0] = SPACE_OR_WORD
-        for log_p, ids in _sequences(model, row, row.targets[part], is_allowed_GV[groups], number):
-            string = tokenizer.decode(ids)
-            if not blank.begins_word:  # The tokenizer would not cut at the blank.
-                log_likelihoods[string] = max(log_p, log_likelihoods.get(string, -math.inf))
-            elif tokenizer.encode(string)[-length:] == ids:
-                log_likelihoods[string] = log_p
-    return _sorted(log_likelihoods.items())[:number]
-
-
-def _sequences(
-    model: LanguageModel,
-    row: Any,
-    targets: list[int],
-    is_allowed_PV: np.ndarray,
-    number: int,
-) -> Iterator[tuple[float, list[int]]]:
-    """Yields sequences of pieces at the targets and their log-likelihoods: a beam.
-
-    A target is predicted from the context and the targets before it; other blanks are hidden.
-    """
-    order_T = np.zeros(len(row.token_ids), np.int32)
-    order_T[row.targets] = len(targets) + 1
-    order_T[targets] = np.arange(1, len(targets) + 1)
-    width, log_p_W, ids_WT = 2 * number + _WIDTH, np.zeros(1), np.array([row.token_ids])
-    for place, is_allowed_V in zip(targets, is_allowed_PV, strict=True):
-        # More for the last piece, as strings that the tokenizer would not make are left out.
-        width *= _LAST if place == targets[-1] else 1
-        beam_3X = np.zeros([3, 0])  # Log-likelihoods, rows of the beam, pieces.
-        for first in range(0, len(ids_WT), _ROWS):
-            rows = slice(first, first + _ROWS)
-            log_p_RV = log_p_W[rows, None] + _log_p(model, ids_WT[rows], order_T, place)
-            row_X, piece_X = np.nonzero(np.broadcast_to(is_allowed_V, log_p_RV.shape))
-            beam_3X = np.c_[beam_3X, [log_p_RV[row_X, piece_X], first + row_X, piece_X]]
-            beam_3X = beam_3X[:, np.argsort(-beam_3X[0], kind="stable")[:width]]
-        log_p_W, (row_W, piece_W) = beam_3X[0], beam_3X[1:].astype(int)
-        ids_WT = ids_WT[row_W]
-        ids_WT[:, place] = piece_W
-    return zip(log_p_W.tolist(), ids_WT[:, targets].tolist(), strict=True)
-
-
-def _log_p(model: LanguageModel, ids_RT: np.ndarray, order_T: np.ndarray, place: int) -> np.ndarray:
-    """Log-likelihoods of all pieces at one place of some rows, float32 [R, V]."""
-    place_R1 = tf.fill([len(ids_RT), 1], place)
-    inputs = {"token_ids": tf.constant(ids_RT, tf.int32)}
-    if model.config.objective.predicts_masked:
-        inputs["content_positions"] = place_R1
-    else:
-        order_RT = tf.tile(order_T[None], [len(ids_RT), 1])
-        inputs |= {"order": order_RT, "target_positions": place_R1}
-    return finite(tf.nn.log_softmax(model(inputs)["logits"][:, 0]).numpy())

@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from official.xlnet.configs.registry import PUBLIC_NAMES
 from official.xlnet.configs.validation import require
 from official.xlnet.inference.text_parts import Span
 
@@ -24,6 +25,7 @@ class Consistency(NamedTuple):
     halves_gap: float
 
 
+@PUBLIC_NAMES.register("consistency")
 def consistency(
     scorer: Any,
     texts: Sequence[str],

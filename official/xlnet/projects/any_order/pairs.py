@@ -9,10 +9,10 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
-import pandas as pd
 
 from official.xlnet.errors import DataError
-from official.xlnet.inference.scoring import Score
+from official.xlnet.files.json_files import read_json
+from official.xlnet.inference.score import Score
 
 _RESAMPLES = 2000
 _PERCENTILES = (2.5, 97.5)
@@ -74,6 +74,8 @@ def norm_correlations(
       >>> norm_correlations([-9.0, -4.0, -1.0], [0.0, 0.1, 0.7])["spearman"]
       1.0
     """
+    import pandas as pd
+
     frame = pd.DataFrame({"log_likelihood": log_likelihoods, "norm": norms}, dtype=float)
     metrics: dict[str, Any] = {"texts": len(frame)}
     metrics |= {method: float(frame.corr(method).iloc[0, 1]) for method in ("pearson", "spearman")}
@@ -141,6 +143,56 @@ def suite_margins(
         for item, surprisals in items.items()
         for formula in formulas
     ]
+
+
+def read_suite(path: str) -> tuple[list[dict[str, Any]], list[str]] | None:
+    """Reads a SyntaxGym suite.
+
+    Args:
+      path: a table; a `.json` file may be a suite.
+
+    Returns:
+      A row for each condition of each item: `item`, `condition`, `text`, and `regions`, {region:
+      span of characters}; and the formulas of the predictions. None for another file, or an empty
+      suite.
+    """
+    if not path.endswith(".json"):
+        return None
+    try:
+        suite = read_json(path)
+        formulas = [prediction["formula"] for prediction in suite["predictions"]]
+        conditions = []
+        for item in suite["items"]:
+            conditions += [(item, condition) for condition in item["conditions"]]
+    except (DataError, KeyError, TypeError):
+        return None
+    rows = []
+    for item, condition in conditions:
+        text, regions = _joined_regions(condition["regions"])
+        rows.append(
+            {
+                "item": item["item_number"],
+                "condition": condition["condition_name"],
+                "text": text,
+                "regions": regions,
+            }
+        )
+    return (rows, formulas) if rows and formulas else None
+
+
+def _joined_regions(
+    regions: Sequence[Mapping[str, Any]],
+) -> tuple[str, dict[str, tuple[int, int]]]:
+    """The text of some regions, and the span of characters of each of them."""
+    text = ""
+    spans = {}
+    for region in regions:
+        content = region["content"]
+        if text and content:
+            text += " "
+        text += content
+        spans[str(region["region_number"])] = len(text) - len(content), len(text)
+    return text, spans
 
 
 _OPERATIONS: dict[type, Any] = {

@@ -158,10 +158,8 @@ def decode_in_steps(
         score_BP = np.where(is_known_BP, score_BP, drawn_score_BP)
         num_kept_B1 = most - wanted_B1 + -(-wanted_B1 * number // steps.number)
         is_dropped_BP = np.argsort(np.argsort(-certainty_BP, 1, "stable"), 1) >= num_kept_B1
-        certainty_BP, token_BP = (
-            np.where(is_dropped_BP, unknown, x)
-            for x, unknown in ((certainty_BP, -np.inf), (token_BP, MASK_ID))
-        )
+        certainty_BP = np.where(is_dropped_BP, -np.inf, certainty_BP)
+        token_BP = np.where(is_dropped_BP, MASK_ID, token_BP)
     return [
         (token_P[~is_unused_P].tolist(), score_P[~is_unused_P])
         for token_P, score_P, is_unused_P in zip(token_BP, score_BP, is_unused_BP, strict=True)

@@ -11,9 +11,10 @@ from collections.abc import Sequence
 from typing import Annotated, Any
 
 from official.xlnet.configs.choices import PUNCTUATION, UNITS
+from official.xlnet.configs.registry import PUBLIC_NAMES
 from official.xlnet.files.public import public
 from official.xlnet.files.schema import OneOf
-from official.xlnet.inference.scoring import Score
+from official.xlnet.inference.score import Score
 from official.xlnet.tokenization.unspaced_scripts import CHARACTERS, WORD
 from official.xlnet.tokenization.word_spans import word_spans
 
@@ -46,6 +47,7 @@ class Word:
     cumulated: float
 
 
+@PUBLIC_NAMES.register("words_of")
 @public()
 def words_of(
     score: Score | Sequence[Score],

@@ -1,4 +1,4 @@
-"""`generate`: see the module beside it."""
+"""`generate`: continues the texts of a file, or fills in their blanks."""
 
 from __future__ import annotations
 
@@ -7,12 +7,9 @@ from typing import Annotated, Any
 
 from official.xlnet.api.arguments import Model
 from official.xlnet.api.verbs import USE, register_verb
-from official.xlnet.configs.choices import (
-    STEP_SELECTIONS,
-)
-from official.xlnet.files.arguments import COMMAS, OutputFile, Path
+from official.xlnet.files.arguments import OutputFile, Path
 from official.xlnet.files.public import public
-from official.xlnet.files.schema import OneOf, Range
+from official.xlnet.files.schema import Range
 from official.xlnet.runtime.progress import loading_tensorflow
 
 
@@ -25,23 +22,16 @@ def generate_file(
     output: OutputFile | None = None,
     num_tokens: Annotated[int, Range(1, 1_000_000)] = 64,
     max_blank_length: Annotated[int, Range(1, 1000)] = 1,
-    candidates: Annotated[int, Range(0, 10_000)] = 0,
-    choices: Annotated[Sequence[str], COMMAS] = (),
     temperature: Annotated[float, Range(0, 1e6)] = 1.0,
     top_k: Annotated[int, Range(0)] = 0,
     top_p: Annotated[float, Range(0, 1)] = 1.0,
     seed: Annotated[int, Range(0, 2**32 - 1)] = 0,
-    steps: Annotated[int, Range(1)] | None = None,
-    select: Annotated[str, OneOf(STEP_SELECTIONS)] = "confidence",
-    remask: bool = False,
 ) -> dict[str, Any]:
     """Generates text: continues prompts or fills in blanks.
 
     A text with blanks, written ____ (four or more underscores), is filled in; other texts are
     continued. ____{3} is a blank of exactly 3 word pieces. Prints one JSON object per text, with
-    `text` and `output`. With candidates or choices, it has `candidates` in place of `output`: for
-    each blank its possible fillers, with probabilities and ranks. Running the same command again
-    resumes one that was killed.
+    `text` and `output`. Running the same command again resumes one that was killed.
 
     Args:
       model: model directory.
@@ -51,40 +41,29 @@ def generate_file(
         results at the end.
       num_tokens: maximum number of generated word pieces.
       max_blank_length: maximum length of a blank without a given length, in word pieces.
-      candidates: number of the most probable strings to print for each blank.
-      choices: rank these strings as fillers for the blank of each text, separated by commas.
       temperature: sampling temperature; 0 is greedy decoding.
       top_k: sample from the k most probable pieces; 0: all.
       top_p: nucleus sampling: cumulative probability of the candidates.
       seed: random seed of sampling.
-      steps: number of passes of the network, each of which adds several tokens; default: one by
-        one. Models of masked tokens (denoising, absorbing_diffusion) generate in steps only.
-      select: which tokens a step adds first: those of the highest probability, of the largest
-        margin to the second, of the lowest entropy, or random ones.
-      remask: whether tokens of earlier steps that are less certain become unknown again.
 
     Returns:
-      The number of texts `continued` and `filled`, or of `texts` with candidates; counts of tokens.
+      The number of texts `continued` and `filled`; counts of tokens.
 
     Example:
       $ xlnet generate --model=runs/model --text='The ____ of the people.'
     """
     with loading_tensorflow():
-        from official.xlnet.commands.generate import generate_file as job
-    return job(
+        from official.xlnet.jobs.file_generation import GenerationCall, generate_texts
+    call = GenerationCall(
         model=model,
         text=text,
         input=input,
         output=output,
         num_tokens=num_tokens,
         max_blank_length=max_blank_length,
-        candidates=candidates,
-        choices=choices,
         temperature=temperature,
         top_k=top_k,
         top_p=top_p,
         seed=seed,
-        steps=steps,
-        select=select,
-        remask=remask,
     )
+    return generate_texts(call)

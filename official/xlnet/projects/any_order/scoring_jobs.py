@@ -1,0 +1,232 @@
+"""The work of `words`, `pairs`, `norms` and `consistency`, from files to files."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from data_prep.tasks.text_rows import Row, read_text_rows, text_chunks
+from official.xlnet.configs.validation import require
+from official.xlnet.data.result_files import TABLES, check_ending, require_json_lines, write_rows
+from official.xlnet.data.text_files import batched, write_json_lines
+from official.xlnet.errors import ConfigError, DataError
+from official.xlnet.inference.score import Score
+from official.xlnet.inference.scoring import Scorer
+from official.xlnet.jobs.file_scoring import (
+    CHUNK_SIZE,
+    FileScoring,
+    ScoredRow,
+    ScoringCall,
+    check_context,
+)
+from official.xlnet.projects.any_order.consistency import Consistency, consistency
+from official.xlnet.projects.any_order.pairs import (
+    norm_correlations,
+    pair_metrics,
+    read_suite,
+    suite_margins,
+)
+from official.xlnet.projects.any_order.words import Word, words_of
+
+
+@dataclasses.dataclass(frozen=True)
+class WordsCall(ScoringCall):
+    """The arguments of `words`."""
+
+    format: str | None
+    unit: str
+    punctuation: str
+
+
+def score_words(call: WordsCall) -> dict[str, Any]:
+    """Writes a row for each word; see `verbs.words_file`."""
+    if call.output:
+        check_ending(call.output, TABLES)
+    chunks, num_rows = text_chunks(
+        call.text, call.input, CHUNK_SIZE, check=_check_columns, format=call.format
+    )
+    job = FileScoring(call, chunks, num_rows)
+    job.require_window_of_order()
+    with job.scored() as scored:
+        words = _word_rows(scored, call.punctuation, call.unit)
+        if call.output:
+            write_rows(call.output, list(words))
+        else:
+            write_json_lines(None, words)
+    return job.results()
+
+
+def _check_columns(row: Row, where: str) -> None:
+    """Raises `ConfigError` if columns have the names of those that `words` writes."""
+    check_context(row, where)
+    written = {field.name for field in dataclasses.fields(Word)}
+    taken = sorted(row.keys() & written)
+    if taken:
+        raise ConfigError(
+            f"{where}: expected a table without the columns that words writes, got "
+            f"{', '.join(taken)}; rename them"
+        )
+
+
+def _word_rows(
+    scored: Iterable[ScoredRow], punctuation: str, unit: str
+) -> Iterator[dict[str, Any]]:
+    """The rows of the words of texts."""
+    for number, text in enumerate(scored, start=1):
+        columns: dict[str, Any] = {"text_id": number}
+        columns |= {name: value for name, value in text.row.items() if name not in _TEXT}
+        for word in words_of(text.score, punctuation, unit):
+            row = {**columns, **dataclasses.asdict(word)}
+            # Characters count from the start of the text, not of its context.
+            row["start"] -= text.start
+            row["end"] -= text.start
+            yield row
+
+
+_TEXT = ("text", "context")
+
+
+@dataclasses.dataclass(frozen=True)
+class ConsistencyCall(ScoringCall):
+    """The arguments of `consistency`."""
+
+    format: str | None
+
+
+def score_consistency(call: ConsistencyCall) -> dict[str, Any]:
+    """Scores texts, and measures how far orders disagree; see `verbs.consistency_file`."""
+    require_json_lines(call.output)
+    chunks, num_rows = text_chunks(
+        call.text, call.input, CHUNK_SIZE, check=check_context, format=call.format
+    )
+
+    def measure(scorer: Scorer, rows: list[Row]) -> Sequence[Any]:
+        return consistency(scorer, [row["text"] for row in rows], call.num_orders, call.seed)
+
+    job = FileScoring(call, chunks, num_rows, measure)
+    job.require_one_window(lambda row: row["text"], "consistency")
+    sums = np.zeros(len(Consistency._fields))
+
+    def columns(scored: Iterable[ScoredRow]) -> Iterator[dict[str, Any]]:
+        for text in scored:
+            sums[:] += text.measured
+            measured = Consistency(*text.measured)._asdict()
+            yield {**text.columns(), **measured, **text.marks()}
+
+    with job.scored() as scored:
+        write_json_lines(call.output, columns(scored))
+    means = (sums / max(1, job.num_texts)).tolist()
+    return job.results(Consistency(*means)._asdict())
+
+
+@dataclasses.dataclass(frozen=True)
+class NormsCall(ScoringCall):
+    """The arguments of `norms`."""
+
+    norms: str
+    group: str | None
+
+
+def score_norms(call: NormsCall) -> dict[str, Any]:
+    """Correlates log-likelihoods with a column of the input; see `verbs.norms_file`."""
+    require_json_lines(call.output)
+    needed = ("context", "text")
+    chunks, num_rows = text_chunks(call.text, call.input, CHUNK_SIZE, needed, check_context)
+    held = [*chunks]  # What is wrong in any of them is refused before one is scored.
+    rows = [row for chunk in held for row in chunk]
+    norms = _numbers(call.norms, rows)
+    groups = _column("group", call.group, rows) if call.group else []
+    job = FileScoring(call, held, num_rows)
+    job.require_window_of_order()
+    with job.scored() as scored:
+        texts = list(scored)
+        log_likelihoods = [text.score.total for text in texts]
+        metrics = norm_correlations(log_likelihoods, norms.tolist(), groups)
+        write_json_lines(call.output, ({**text.columns(), **text.marks()} for text in texts))
+    return job.results(metrics)
+
+
+def _numbers(name: str, rows: Sequence[Row]) -> np.ndarray:
+    """The numbers of a column; raises `DataError` for another value."""
+    import pandas as pd
+
+    values = _column("norms", name, rows)
+    numbers = pd.to_numeric(pd.Series(values, dtype=object), errors="coerce").to_numpy(float)
+    for index in np.flatnonzero(~np.isfinite(numbers))[:1]:
+        place = f"row {index + 1}, column {name!r}"
+        raise DataError(f"{place}: expected a number, got {values[index]!r}")
+    return numbers
+
+
+@dataclasses.dataclass(frozen=True)
+class PairsCall(ScoringCall):
+    """The arguments of `pairs`."""
+
+    group: str | None
+
+
+def score_pairs(call: PairsCall) -> dict[str, Any]:
+    """Compares pairs of texts, or the conditions of a suite; see `verbs.pairs_file`."""
+    if call.output:
+        check_ending(call.output, TABLES)
+    assert call.input is not None
+    suite = read_suite(call.input)
+    if suite:
+        rows, formulas = suite
+        # A wrong formula is refused before a text is scored.
+        suite_margins(rows, len(rows) * [Score("", [], np.zeros(0))], formulas)
+    else:
+        rows, formulas = _good_then_bad(call.input, call.group), []
+    job = FileScoring(call, batched(rows, CHUNK_SIZE), len(rows))
+    job.require_window_of_order()
+    with job.scored() as scored:
+        texts = list(scored)
+        if formulas:
+            compared, group = _suite_rows(texts, formulas), call.group or "prediction"
+        else:
+            compared = _pair_rows(texts[: len(texts) // 2], texts[len(texts) // 2 :])
+            group = call.group or ("UID" if "UID" in compared[0] else "")
+        groups = _column("group", group, compared) if group else []
+        metrics = pair_metrics([row["difference"] for row in compared], groups, call.seed)
+        if call.output:
+            write_rows(call.output, compared)
+    return job.results(metrics)
+
+
+def _good_then_bad(path: str, group: str | None) -> list[Row]:
+    """The rows of pairs with the good text, then those with the bad one."""
+    pairs = read_text_rows([], path, ("good", "bad"))
+    if group:
+        _column("group", group, pairs)
+    return [{**row, "text": row[side]} for side in ("good", "bad") for row in pairs]
+
+
+def _pair_rows(good: Sequence[ScoredRow], bad: Sequence[ScoredRow]) -> list[dict[str, Any]]:
+    """A row for each pair, with its difference."""
+    rows = []
+    for one, other in zip(good, bad, strict=True):
+        row = {name: value for name, value in one.row.items() if name != "text"}
+        row["good_total"] = one.score.total
+        row["bad_total"] = other.score.total
+        row["difference"] = one.score.total - other.score.total
+        if one.is_unknown or other.is_unknown:
+            row["only_unknown"] = True
+        rows.append(row)
+    return rows
+
+
+def _suite_rows(texts: Sequence[ScoredRow], formulas: Sequence[str]) -> list[dict[str, Any]]:
+    """A row for each prediction of each item of a suite, with its difference."""
+    for text in texts:
+        # Regions count characters from the start of the text, not of its context.
+        spans = [(start - text.start, end - text.start) for start, end in text.score.offsets]
+        text.score.offsets[:] = spans
+    return suite_margins([text.row for text in texts], [text.score for text in texts], formulas)
+
+
+def _column(flag: str, name: str, rows: Sequence[Mapping[str, Any]]) -> list[Any]:
+    require(all(name in row for row in rows), flag, "a column of the input", name)
+    return [row[name] for row in rows]

@@ -1,0 +1,91 @@
+"""The work of `rescore`: scores hypotheses, and takes the best of each list."""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from data_prep.tasks.text_rows import Row, text_chunks
+from official.xlnet.data.result_files import require_json_lines
+from official.xlnet.data.text_files import write_json_lines
+from official.xlnet.errors import ConfigError, require_data
+from official.xlnet.files.schema import shown
+from official.xlnet.jobs.file_scoring import (
+    CHUNK_SIZE,
+    FileScoring,
+    ScoredRow,
+    ScoringCall,
+    check_context,
+)
+
+
+@dataclasses.dataclass(frozen=True)
+class RescoringCall(ScoringCall):
+    """The arguments of `rescore`."""
+
+    format: str
+    weights: Sequence[str]
+
+
+def rescore_hypotheses(call: RescoringCall) -> dict[str, Any]:
+    """Scores hypotheses; see `verbs.rescore_file`."""
+    require_json_lines(call.output)
+    weights = _weights(call.weights)
+    chunks, num_rows = text_chunks(
+        call.text, call.input, CHUNK_SIZE, check=check_context, format=call.format
+    )
+    held = [*chunks]  # What is wrong in any of them is refused before one is scored.
+    _require_scores([row for chunk in held for row in chunk], weights)
+    job = FileScoring(call, held, num_rows)
+    job.require_window_of_order()
+    with job.scored() as scored:
+        if weights:
+            write_json_lines(call.output, _best(scored, weights))
+        else:
+            write_json_lines(call.output, ({**text.columns(), **text.marks()} for text in scored))
+    return job.results()
+
+
+def _weights(arguments: Sequence[str]) -> dict[str, float]:
+    """The weight of each score.
+
+    Example:
+      >>> _weights(["am:1", "lm:0.7"])
+      {'am': 1.0, 'lm': 0.7}
+    """
+    weights = {}
+    for argument in arguments:
+        name, _, value = argument.partition(":")
+        try:
+            weights[name] = float(value)
+        except ValueError:
+            weights[name] = math.nan
+        if not math.isfinite(weights[name]):
+            raise ConfigError(f"weights: expected NAME:NUMBER, got '{name}:{value}'")
+    return weights
+
+
+def _require_scores(rows: Sequence[Row], weights: Mapping[str, float]) -> None:
+    """Raises `DataError` unless all hypotheses have the scores that have a weight."""
+    names = weights.keys() - {"lm"}
+    for number, row in enumerate(rows, start=1):
+        for name in names:
+            is_number = type(row.get(name)) in (int, float)
+            got = shown(row[name]) if name in row else f"the keys {', '.join(row)}"
+            require_data(is_number, f"hypothesis {number}", f"a number {name!r}", got)
+
+
+def _best(scored: Iterable[ScoredRow], weights: Mapping[str, float]) -> list[dict[str, Any]]:
+    """The row of each utterance with the largest weighted sum of scores; of equals the first."""
+    best: dict[int, dict[str, Any]] = {}
+    for hypothesis in scored:
+        # Before columns of ours replace theirs.
+        values = {**hypothesis.row, "lm": hypothesis.score.total}
+        row = {**hypothesis.columns(), **hypothesis.marks()}
+        row["weighted"] = math.fsum(weight * values[name] for name, weight in weights.items())
+        utterance = row["utterance"]
+        if utterance not in best or row["weighted"] > best[utterance]["weighted"]:
+            best[utterance] = row
+    return list(best.values())

@@ -1,0 +1,88 @@
+"""The verb `rescore` and its former spellings: n-best lists, and Kaldi's files."""
+
+import json
+
+import numpy as np
+import pytest
+
+from official.xlnet import cli
+from tests.helpers.wrong_input import run
+
+
+def rows_of(capfd, *arguments):
+    """JSON lines of standard output."""
+    assert cli.main([*arguments]) == 0
+    return [json.loads(line) for line in capfd.readouterr().out.splitlines()]
+
+
+def refused(outcome):
+    """The last line of a command that is refused; a former spelling is named in a line before."""
+    assert outcome.status == 2
+    return outcome.err.splitlines()[-1]
+
+
+def test_the_best_of_each_n_best_list_by_weights(capfd, world, tmp_path):
+    """The first of equals; without weights, all hypotheses with their scores."""
+    lists = [[("the cat", -1.5), ("a cat sat", -1), ("", -9)], [("in time", 0), ("in time", 0)]]
+    lines = [
+        # A score of theirs may have the name of one of ours.
+        {"id": f"u{n}", "hyps": [{"text": text, "am": am, "total": -am} for text, am in hyps]}
+        for n, hyps in enumerate(lists)
+    ]
+    (tmp_path / "a.nbest").write_text("".join(json.dumps(line) + "\n" for line in lines))
+    nbest = ["score", f"--model={world.pretrained}", f"--input={tmp_path}/a.nbest"]
+    [*rows, figures] = rows_of(capfd, *nbest, "--format=nbest")
+    assert [row["utterance"] for row in rows] == [1, 1, 1, 2, 2] and figures["texts"] == 5
+    assert [(row["text"], row["am"]) for row in rows] == [*lists[0], *lists[1]]
+    for weights, lm in (("am:1", 0), ("total:-1", 0), ("lm:-1e3,am:1", -1000)):
+        [*best, _] = rows_of(capfd, *nbest, "--format=nbest", f"--weights={weights}")
+        sums = [row["am"] + lm * row["log_likelihood"] for row in rows]
+        expected = [np.argmax(sums[:3]), 3]
+        assert [x["weighted"] for x in best] == pytest.approx([sums[n] for n in expected])
+        assert [
+            {**rows[n], "weighted": x["weighted"]} for n, x in zip(expected, best, strict=True)
+        ] == best
+    today = ["rescore", *nbest[1:], f"--weights={weights}"]
+    assert rows_of(capfd, *today)[:-1] == best
+    (tmp_path / "text").write_text("u1 the  cat \nu2\tsat\nu3\n")
+    kaldi = ["score", f"--model={world.pretrained}", f"--input={tmp_path}/text", "--format=kaldi"]
+    [*rows, _] = rows_of(capfd, *kaldi)
+    assert [(row["id"], row["text"]) for row in rows] == [
+        ("u1", "the  cat"),
+        ("u2", "sat"),
+        ("u3", ""),
+    ]
+    for flags, message in (
+        (["--format=nbest", "--weights=am:x"], "weights: expected NAME:NUMBER, got 'am:x'"),
+        (
+            ["--format=nbest", "--weights=ac:1"],
+            "hypothesis 1: expected a number 'ac', got the keys",
+        ),
+        (["--format=kaldi", "--weights=am:1"], "weights: expected format=nbest"),
+        (["--format=json"], "format: expected one of kaldi, nbest, got 'json'"),
+    ):
+        assert message in refused(run(capfd, *nbest, *flags))
+    assert "format: expected input from a file" in refused(
+        run(capfd, "rescore", nbest[1], "--input=-")
+    )
+    for hyps in ([{"am": 1}], [], 3, ["the cat"], None):
+        (tmp_path / "a.nbest").write_text(json.dumps({"id": "u1", "hyps": hyps}))
+        sentence = refused(run(capfd, *nbest, "--format=nbest"))
+        assert "row 1: expected a list 'hyps' of objects" in sentence, hyps
+    (tmp_path / "text").write_text("u1 the cat\n\n")
+    assert "line 2: expected an id and words, got a blank line" in refused(run(capfd, *kaldi))
+
+
+def test_flags_of_scores_are_those_of_score(capfd, world, tmp_path):
+    (tmp_path / "text").write_text("u1 The cat sat.\nu2 And then\n")
+    flags = [f"--model={world.pretrained}", "--whole_given"]
+    shared = {"order": "random", "num_orders": 2, "seed": 7, "given": "right"}
+    shared["context"] = "It was late."
+    flags += [f"--{name}={value}" for name, value in shared.items()]
+    expected = rows_of(capfd, "score", *flags, "--text=The cat sat.", "--text=And then")
+    output = tmp_path / "scores.jsonl"
+    kaldi = [f"--input={tmp_path}/text", "--format=kaldi", f"--output={output}"]
+    [figures] = rows_of(capfd, "rescore", *flags, *kaldi)
+    rows = [json.loads(line) for line in output.read_text().splitlines()]
+    assert [row.pop("id") for row in rows] == ["u1", "u2"]
+    assert [*rows, figures] == expected
