@@ -7,6 +7,7 @@ import re
 import pytest
 
 from official.xlnet.commands.declarations import COMMON, declaration
+from official.xlnet.configs.experiment import recipe_path
 from official.xlnet.configs.registry import VERBS
 from tests.helpers.documents import DOCUMENTS, LANGUAGES, ROOT, Block, blocks, commands
 
@@ -77,4 +78,5 @@ def check(block, place):
             assert second in TARGETS, place
         elif first != "xlnet" and not first.endswith("bin/python"):
             assert first in OTHERS and (first == "source" or not block.is_run), f"{place}: {first}"
-        assert all((ROOT / path).exists() for path in files), place
+        # Recipes are found by their names, in the folder of their project.
+        assert all((ROOT / recipe_path(path)).exists() for path in files), place
