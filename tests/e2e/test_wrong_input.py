@@ -20,7 +20,7 @@ from official.xlnet.files.schema import Range
 from official.xlnet.runtime.history import read_history
 from tests.helpers.checkpoints import hf_of_tf1, random_values, tf1_shapes, write_hf
 from tests.helpers.corpora import as_text, random_documents
-from tests.helpers.world import TASK_SETTINGS
+from tests.helpers.world import TASK_SETTINGS, with_last_values
 from tests.helpers.wrong_input import digest, full_disk, refused, run, strict_json
 
 # Lines that a verb may say when all goes well.
@@ -63,7 +63,7 @@ def line(world, tmp_path):
         words = "|".join([VERBS[verb], *further])
         for name, path in (good | changed).items():
             words = words.replace(name, str(path))
-        return words.split("|")
+        return with_last_values(words.split("|"))
 
     return line_of
 

@@ -23,6 +23,7 @@ import filelock
 import yaml
 
 from official.xlnet import cli
+from official.xlnet.commands.declarations import declaration
 from official.xlnet.modeling.ops.keras import IS_KERAS_3
 from tests.helpers.corpora import as_text, random_documents, recipe, vocabulary_dir
 from tests.helpers.task_corpora import KINDS, task_file
@@ -50,12 +51,23 @@ class TrainedTask:
         return [json.loads(line) for line in lines]
 
 
+def with_last_values(words):
+    """A command in which a later flag replaces an earlier one, where it holds one value."""
+    verb = " ".join(words[:2]) if words[0] == "inspect" else words[0]
+    single = {f"--{flag.name}" for flag in declaration(verb).flags if flag.container is None}
+    kept = {}
+    for place, word in enumerate(words):
+        name, equals, _ = word.partition("=")
+        kept[name if equals and name in single else place] = word
+    return list(kept.values())
+
+
 def command(verb, *arguments, status=0, **flags):
     """Runs a verb in this process; returns its last line of standard output, parsed."""
     output = io.StringIO()
     flags = [f"--{name}={value}" for name, value in flags.items()]
     with contextlib.redirect_stdout(output):
-        found = cli.main([*verb.split(), *flags, *arguments])
+        found = cli.main(with_last_values([*verb.split(), *flags, *arguments]))
     assert found == status, f"{verb}: status {found}"
     return json.loads(output.getvalue().splitlines()[-1]) if status == 0 else None
 
