@@ -25,7 +25,13 @@ LIMITS = {
 UNUSED = {
     "vocab": ("modeling.", "training.", "checkpoints.", "xlnet.tasks.", "configs.experiment"),
     "prepare": ("modeling.layers", "modeling.networks", "modeling.models", "xlnet.tasks."),
-    "pretrain": ("xlnet.tasks.", "inference.", "serving.", "checkpoints.convert", "xlnet_task_model"),
+    "pretrain": (
+        "xlnet.tasks.",
+        "inference.",
+        "serving.",
+        "checkpoints.convert",
+        "xlnet_task_model",
+    ),
     "finetune": ("serving.", "checkpoints.convert", "xlnet_pretrainer"),
     "export": ("training.", "trainable_model", "checkpoints.convert"),
     "score": ("training.", "trainable_model", "checkpoints.convert", "serving.", "xlnet.tasks."),
