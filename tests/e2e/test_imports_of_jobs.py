@@ -13,17 +13,17 @@ from tests.helpers.package.statements import imported_by, statements
 
 # {job: most statements}
 LIMITS = {
-    "vocab": 1800,
-    "prepare": 3400,
-    "pretrain": 6300,
-    "finetune": 7800,
+    "vocab": 2300,
+    "prepare": 4400,
+    "pretrain": 6500,
+    "finetune": 8300,
     "export": 6000,
     "score": 6200,
     "embed": 6200,
 }
 # Parts of names of modules that a job has no use for.
 UNUSED = {
-    "vocab": ("modeling.", "training.", "checkpoints.", "xlnet.tasks.", "configs.experiment"),
+    "vocab": ("modeling.layers", "training.", "checkpoints.", "configs.experiment", ".tokenizer"),
     "prepare": ("modeling.layers", "modeling.networks", "modeling.models", "xlnet.tasks."),
     "pretrain": (
         "xlnet.tasks.",
