@@ -22,8 +22,6 @@ FOLDERS = ("official", "data_prep", "configs", "docs", "tests", "tools", "benchm
 FILES = ("pyproject.toml", "README.md", "CONTRIBUTING.md", "CHANGELOG.md", "mkdocs.yml")
 TESTS = (
     "tests/unit/test_architecture.py",
-    "tests/unit/configs",
-    "tests/unit/commands",
     "tests/unit/training/test_finetuning_recipes.py",
     "tests/projects/test_projects.py",
 )
