@@ -83,15 +83,16 @@ def read_task(
     parts: list[tuple[str, str, TaskConfig, list[Any]]] = []
     for subtask, reading in _readings(source, task, name):
         reading.counts = counts
-        found = [_of(subtask, example) for example in read_examples(reading)]
-        _check_ids(reading.path, found)
-        total = len(found) + reading.lost.total()
-        check_lost(reading.path, reading.lost, total, max_lost, first=reading.first_lost)
-        parts.append((subtask, reading.path, reading.settings, found))
-        examples += found
+        part = [_of(subtask, example) for example in read_examples(reading)]
+        _check_ids(reading.path, part)
+        num_rows = len(part) + reading.lost.total()
+        check_lost(reading.path, reading.lost, num_rows, max_lost, first=reading.first_lost)
+        parts.append((subtask, reading.path, reading.settings, part))
+        examples += part
     if not examples:
-        left_out = f" ({', '.join(f'{k} {v}' for k, v in counts.items())})" if counts else ""
         where = source if isinstance(source, str) else name
+        reasons = [f"{reason} {number}" for reason, number in counts.items()]
+        left_out = f" ({', '.join(reasons)})" if reasons else ""
         raise DataError(f"{where}: expected examples, got none{left_out}")
     task.complete_from_files(parts)
     return examples, counts
