@@ -22,6 +22,7 @@ from official import xlnet
 from official.xlnet.commands.declarations import COMMON, Parameter, declaration
 from official.xlnet.configs.registry import TEXT_FORMATS, VERBS
 from official.xlnet.files.schema import Range
+from official.xlnet.projects import PROJECTS
 
 ROOT = pathlib.Path(__file__).parents[1]
 PAGE = ROOT / "docs/library.md"
@@ -187,14 +188,36 @@ def commands_page(is_whole: bool = False) -> str:
       is_whole: whether to add all that the help says.
     """
     parts = [_COMMANDS_INTRODUCTION]
+    lines_of_core: dict[str, list[str]] = {}
     for verb in VERBS.names():
         declared = declaration(verb)
         text = declared.sections[""] if is_whole else declared.sections[""].partition("\n\n")[0]
+        lines = [_line(flag, is_whole) for flag in declared.flags]
+        if not VERBS.modules[verb].startswith("projects."):
+            lines_of_core[verb] = lines
+        elif not is_whole:
+            lines = _without_repetition(lines, lines_of_core)
         parts.append(f"## xlnet {verb}\n\n{text}\n")
-        parts += [_line(flag, is_whole) for flag in declared.flags]
+        parts += lines
         parts[-1] += "\n"
     parts.append("## All verbs\n")
     return "\n".join([*parts, *(_line(flag, is_whole) for flag in COMMON)]) + "\n"
+
+
+def _without_repetition(lines: list[str], lines_of_core: dict[str, list[str]]) -> list[str]:
+    """Returns the lines of a verb of a project, those of a similar verb of the core as one.
+
+    Args:
+      lines: the lines of its flags.
+      lines_of_core: the lines of the flags of each verb of the core.
+    """
+    similar = max(lines_of_core, key=lambda verb: len({*lines} & {*lines_of_core[verb]}))
+    repeated = [line for line in lines if line in lines_of_core[similar]]
+    if len(repeated) < 3:
+        return lines
+    flags = [re.sub(r"^- (`--[\w\[\]]+).*", r"\1`", line) for line in repeated]
+    others = [line for line in lines if line not in repeated]
+    return [*others, f"- As for [`xlnet {similar}`](#xlnet-{similar}): {', '.join(flags)}"]
 
 
 def _line(flag: Parameter, is_whole: bool) -> str:
@@ -229,9 +252,15 @@ def entries() -> dict[str, list[tuple[str, Definition]]]:
     for name in sorted(set(xlnet.__all__) - {"__version__"}, key=str.lower):
         found["official.xlnet"].append(find(str(xlnet._module_of(name)), name))
     for title, names in SECTIONS.items():
-        places = [name.rsplit(".", 1) for name in names]
+        places = [name.rsplit(".", 1) for name in names if _is_here(name)]
         found[title] = [find(*place) for place in places if place[1] not in xlnet.__all__]
     return found
+
+
+def _is_here(name: str) -> bool:
+    """Returns whether a name is in the core, or in a project that has not been removed."""
+    _, _, in_projects = name.partition("official.xlnet.projects.")
+    return not in_projects or in_projects.partition(".")[0] in PROJECTS
 
 
 def on_config(config: Any) -> Any:

@@ -25,8 +25,8 @@ DOCS = ROOT / "docs"
 IMAGE = re.compile(r"!\[[^\]]*\]\((?:docs/)?images/(\w+)\.png\)")
 TABLE_END = re.compile(r"<!-- end: ([^>]*) -->")
 MODULES = [
-    "extensions.bert",
-    "extensions.universal",
+    "projects.survey.bert",
+    "projects.survey.universal",
     "modeling.depth.stacked",
     "modeling.layers.feed_forward",
     "modeling.layers.relative_attention",

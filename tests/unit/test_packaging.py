@@ -76,6 +76,7 @@ def test_the_version_is_in_one_place():
     assert "version" in PROJECT["dynamic"] and Version(__version__)
     files = ["pyproject.toml", "MODULE.bazel", "CITATION.cff", "README.md", "mkdocs.yml"]
     files += [path for kind in ("docs/*.md", "tools/**/*.*") for path in ROOT.glob(kind)]
+    files = [path for path in files if not str(path).endswith(".pyc")]
     named = [path for path in files if __version__ in (ROOT / path).read_text(encoding="utf-8")]
     assert named == []
 
@@ -87,7 +88,8 @@ def test_nothing_says_to_install_this_package_from_an_index():
     assert from_index.search(f"pip install -U '{PROJECT['name']}[s3]'")
     files = [*ROOT.glob("*.md"), *ROOT.glob("docs/*.md"), *ROOT.glob("official/xlnet/**/*.py")]
     files += [*ROOT.glob("data_prep/**/*.py"), *ROOT.glob("tools/**/*"), ROOT / "Makefile"]
-    texts = {path: path.read_text() for path in files if path.is_file()}
+    files = [path for path in files if path.is_file() and path.suffix != ".pyc"]
+    texts = {path: path.read_text() for path in files}
     assert [str(path) for path, text in texts.items() if from_index.search(text)] == []
 
 

@@ -60,7 +60,7 @@ def cross_validate(
         weight in the loss; may be repeated. In Python, {path: weight}.
       max_lost: maximum fraction of bad rows to skip; above it, the command fails.
       new_head: start with a new head; default: the head of a fine-tuned init_from, if it fits.
-      cluster_timeout: longest wait for the other workers of `multi_worker`, in seconds.
+      cluster_timeout: longest wait for the other workers of a run, in seconds.
 
     Returns:
       `folds`, `metric` (the name of the metric), its `mean`, `standard_deviation` and `values`
@@ -146,7 +146,7 @@ def finetune_repeatedly(
         weight in the loss; may be repeated. In Python, {path: weight}.
       max_lost: maximum fraction of bad rows to skip; above it, the command fails.
       new_head: start with a new head; default: the head of a fine-tuned init_from, if it fits.
-      cluster_timeout: longest wait for the other workers of `multi_worker`, in seconds.
+      cluster_timeout: longest wait for the other workers of a run, in seconds.
 
     Returns:
       The metrics of the best run, and `runs`, `best_run`, `metric` (the name of the metric that is
@@ -231,7 +231,7 @@ def search_settings(
         weight in the loss; may be repeated. In Python, {path: weight}.
       max_lost: maximum fraction of bad rows to skip; above it, the command fails.
       new_head: start with a new head; default: the head of a fine-tuned init_from, if it fits.
-      cluster_timeout: longest wait for the other workers of `multi_worker`, in seconds.
+      cluster_timeout: longest wait for the other workers of a run, in seconds.
 
     Returns:
       The metrics of the best run, its `learning_rate`, and `candidates`, `runs`, `metric` (the
