@@ -13,31 +13,23 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
-import errno
-import importlib
 import logging
 import os
 import re
 import sys
 import traceback
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from absl import flags
 from absl import logging as absl_logging
 
 from official.xlnet import _HAS_GPU, __version__
-from official.xlnet.api.verbs import GROUPS, Verb
+from official.xlnet.api.verbs import Verb
 from official.xlnet.commands.declarations import COMMON, declaration
-from official.xlnet.commands.other_names import (
-    advice,
-    as_called_today,
-    as_settings,
-    require_one_value,
-    uses_of,
-)
+from official.xlnet.commands.flag_uses import has_other_names, require_one_value
 from official.xlnet.configs.registry import REMOVED_VERBS, VERBS
-from official.xlnet.errors import ConfigError, XLNetError, did_you_mean
+from official.xlnet.errors import did_you_mean
 from official.xlnet.files.arguments import STANDARD
 from official.xlnet.files.flags_in_messages import called_with_flags
 from official.xlnet.files.json_files import json_line, replace_lone_surrogates
@@ -54,18 +46,8 @@ _MAX_MESSAGE_CHARS = 1000
 _LEAST_SIMILAR = 0.75  # Similarity of a word to the verb that is suggested in its place.
 
 _HELP = ("-h", "--help", "-help")
-_USAGE = """\
-usage: xlnet VERB [--flag=value ...]
-{verbs}
-
-`xlnet VERB --help` shows the flags of a verb.
-"""
 # In the path of a module of others; this package may be installed beside them.
 _LIBRARIES = re.compile(r"-packages/(?!official/xlnet/|data_prep/)")
-_DISK_ERRORS = (
-    *(errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EROFS, errno.EACCES),
-    *(errno.EIO, errno.ENOENT, errno.ENOTDIR),
-)
 
 
 def main(argv: list[str] | None = None) -> int:
@@ -119,10 +101,16 @@ def _arguments(arguments: list[str], outcome: _Outcome) -> dict[str, Any] | None
     for argument in arguments:  # Rejects characters that no file system accepts.
         if "\0" in argument or replace_lone_surrogates(argument) != argument:
             raise flags.Error(f"expected arguments in UTF-8, got {argument!r}")
-    verb, arguments = as_called_today(outcome.verb, arguments)
-    outcome.verb = verb
+    verb = outcome.verb
+    if has_other_names(arguments, [*COMMON, *declaration(verb).flags]):
+        from official.xlnet.commands.other_names import as_called_today
+
+        verb, arguments = as_called_today(verb, arguments)
+        outcome.verb = verb
     if any(argument in _HELP for argument in arguments):
-        print(f"usage: xlnet {verb} [--flag=value ...]\n\n{declaration(verb).help(COMMON)}")
+        from official.xlnet.commands.help import verb_help
+
+        print(f"usage: xlnet {verb} [--flag=value ...]\n\n{verb_help(declaration(verb))}")
         return None
     return _values(verb, arguments)
 
@@ -170,7 +158,9 @@ def _errors(outcome: _Outcome) -> Iterator[None]:
     except Exception as error:
         if isinstance(error, BrokenPipeError):
             print(end="", flush=True)  # Raises it again if standard output is broken.
-        message = _user_message(error, outcome.verb)
+        from official.xlnet.commands.error_messages import user_message
+
+        message = user_message(error, outcome.verb)
         if message is None:
             _say(printable(traceback.format_exc()))
             outcome.status = EXIT_BUG
@@ -188,13 +178,18 @@ def _verb(arguments: list[str], outcome: _Outcome) -> tuple[str, list[str]]:
     known = VERBS.names()
     if verb in (*_HELP, "help") or not any(name.split()[0] == verb for name in known):
         with _errors(outcome):
-            _import_extensions(arguments)  # One of them may bring the verb.
+            # One of them may bring the verb.
+            from official.xlnet.commands.extensions import import_extensions
+
+            import_extensions(arguments)
         if outcome.status:
             return "", []
         known = VERBS.names()
     of_group = [name for name in known if name.startswith(f"{verb} ")]
     if verb in (*_HELP, "help") or (of_group and rest and rest[0] in _HELP):
-        print(_USAGE.format(verbs=_listing(of_group or known)), end="")
+        from official.xlnet.commands.help import usage
+
+        print(usage(of_group or known), end="")
         return "", []
     if of_group:  # A verb of two words.
         verb, rest = " ".join(arguments[:2]), rest[1:]
@@ -208,13 +203,6 @@ def _verb(arguments: list[str], outcome: _Outcome) -> tuple[str, list[str]]:
         outcome.status = _fail(f"xlnet: unknown verb {verb!r}{hint}")
         return "", []
     return verb, rest
-
-
-def _import_extensions(arguments: list[str]) -> None:
-    """Imports the extensions that arguments name, before their verb is known."""
-    for use in uses_of("import", arguments, is_switch=False):
-        for name in use.value.split(","):
-            import_extension(name)
 
 
 def set_environment_defaults() -> None:
@@ -235,10 +223,19 @@ def set_environment_defaults() -> None:
 def _values(verb: str, arguments: list[str]) -> dict[str, Any]:
     """The arguments of a verb's function; imports the extensions that the flags name."""
     declared = declaration(verb)
-    arguments = as_settings(arguments, declared.parameters)
-    require_one_value(arguments, [*COMMON, *declared.flags])
+    parameters = [*COMMON, *declared.flags]
+    if has_other_names(arguments, parameters):
+        from official.xlnet.commands.other_names import as_settings
+
+        arguments = as_settings(arguments, declared.parameters)
+    require_one_value(arguments, parameters)
     table = declared.flag_table(COMMON)
-    rest = _parsed(table, verb, arguments)
+    try:
+        rest = table([f"xlnet {verb}", *arguments])[1:]
+    except (flags.UnrecognizedFlagError, flags.IllegalFlagValueError) as error:
+        from official.xlnet.commands.flag_errors import flag_error
+
+        raise flag_error(error, declared.parameters) from None
     for parameter in COMMON:
         for rule in parameter.rules:
             if isinstance(rule, OneOf):
@@ -246,31 +243,10 @@ def _values(verb: str, arguments: list[str]) -> dict[str, Any]:
     _set_verbosity(table.verbosity)
     values = declared.values(table, rest)
     for name in table["import"].value:
+        from official.xlnet.commands.extensions import import_extension
+
         import_extension(name)
     return values
-
-
-def _parsed(table: flags.FlagValues, verb: str, arguments: list[str]) -> list[str]:
-    """Parses the flags among arguments; returns the others.
-
-    Raises:
-      ConfigError: the value of a flag is of another type.
-      flags.Error: a flag is unknown, or one that is required is missing.
-    """
-    parameters = declaration(verb).parameters
-    try:
-        return table([f"xlnet {verb}", *arguments])[1:]
-    except flags.UnrecognizedFlagError as error:
-        name, value = error.flagname, error.flagvalue.partition("=")[2]
-        raise flags.Error(f"unknown flag --{name}{advice(name, value, parameters)}") from None
-    except flags.IllegalFlagValueError as error:
-        match = re.match(r"flag --(\w+)=(.*?): (?!Flag )", str(error), re.DOTALL)
-        if match is None or match[1] not in parameters:
-            raise
-        expected = {bool: "true or false", int: "an integer", float: "a number"}
-        value_type = parameters[match[1]].value_type
-        message = f"{match[1]}: expected {expected[value_type]}, got {match[2]!r}"
-        raise ConfigError(message) from None
 
 
 def _set_verbosity(level: str) -> None:
@@ -289,97 +265,6 @@ def _set_verbosity(level: str) -> None:
 def _is_for_users(record: logging.LogRecord) -> bool:
     """Whether a message is an error, or not from a library, whose warnings no flag answers."""
     return record.levelno >= logging.ERROR or not _LIBRARIES.search(record.pathname)
-
-
-def import_extension(name: str) -> None:
-    """Imports an extension module, which registers its components on import.
-
-    Args:
-      name: dotted name of a module that is installed, in PYTHONPATH or in the current directory.
-
-    Raises:
-      ConfigError: the module does not exist.
-    """
-    if os.getcwd() not in sys.path:
-        sys.path.append(os.getcwd())
-    try:
-        importlib.import_module(name)
-    except ModuleNotFoundError as error:
-        if error.name is None or not f"{name}.".startswith(f"{error.name}."):
-            raise  # A module that the extension itself imports is missing.
-        raise ConfigError(
-            f"--import={name}: expected a module in the current directory, in PYTHONPATH or "
-            f"installed; {error.msg}"
-        ) from None
-
-
-def _listing(verbs: Sequence[str]) -> str:
-    """The verbs by group, each with the first line of its docstring and its example."""
-    by_group: dict[str, list[str]] = {group: [] for group in GROUPS}
-    for verb in verbs:
-        by_group.setdefault(declaration(verb).verb.group, []).append(verb)
-    lines = []
-    for group, members in by_group.items():
-        if members:
-            lines += ["", f"{group}:"]
-        for verb in members:
-            declared = declaration(verb)
-            lines.append(f"  {verb:<17} {declared.summary}")
-            lines += [f"      {line}" for line in declared.example.splitlines()]
-    return "\n".join(lines)
-
-
-def _user_message(error: Exception, verb: str) -> str | None:
-    """Message for invalid input or a disk error, with flags and URLs; None for a bug."""
-    from official.xlnet.files.urls import with_urls
-
-    message = _message(error)
-    if message is None or getattr(error, "names_local_paths", False):
-        return message
-    known = {parameter.name for parameter in COMMON}
-    if verb:
-        known |= declaration(verb).parameters.keys()
-    name = re.match(r"\w+(?![.\w])", message)
-    is_flag = isinstance(error, XLNetError) and name and name[0] in known
-    if is_flag:
-        message = f"--{message}"
-    return with_urls(message)
-
-
-def _message(error: Exception) -> str | None:
-    if isinstance(error, flags.Error):
-        missing = re.match(r"flag --\w+=None: Flag (--\w+) must have a value", str(error))
-        return f"{missing[1]} is required" if missing else str(error)
-    if isinstance(error, OSError):
-        # Copying names both files, and fails at the second one.
-        name = error.filename2 or error.filename
-        where = f": {name!r}" if name else ""
-        if "No usable temporary directory" in str(error):
-            where = "; set TMPDIR to a directory that can be written to"
-        return f"{error.strerror or error}{where}"
-    if isinstance(error, XLNetError):
-        return str(error)
-    if isinstance(error, MemoryError):
-        return f"out of memory; use a smaller model, batch or input {error}"
-    is_of_tensorflow = type(error).__module__.startswith("tensorflow.")
-    return _tensorflow_message(error) if is_of_tensorflow else None
-
-
-def _tensorflow_message(error: Any) -> str | None:
-    """Message for a disk or memory error of TensorFlow; None for any other of its errors.
-
-    TensorFlow reports errors of the operating system by their message only, behind the file.
-    """
-    text = re.sub(r"{{.*?}}", "", getattr(error, "message", str(error)))
-    for reason in map(os.strerror, _DISK_ERRORS):
-        if match := re.search(rf"(.*?);? ?{re.escape(reason)}", text, re.IGNORECASE):
-            name = match[1].strip()
-            return f"{reason}: {name!r}" if name else reason
-    if type(error).__name__ == "ResourceExhaustedError":
-        shape = re.search(r"shape ?\[[\d, ]*\]", text)
-        what = f" for an array of {shape[0]}" if shape else ""
-        return f"out of memory{what}; use a smaller model, batch or input"
-    return None
 
 
 class _Printable(absl_logging.PythonFormatter):

@@ -14,6 +14,7 @@ import yaml
 
 from official import xlnet as package
 from official.xlnet import cli
+from official.xlnet.commands.extensions import import_extension
 from official.xlnet.configs.base import SETTINGS
 from official.xlnet.configs.experiment import XLNetConfig
 from official.xlnet.configs.model import ModelConfig
@@ -172,13 +173,13 @@ def test_the_commands_of_the_page(directory, vocab_file, capsys):
 
 
 def test_the_checks_of_the_page(directory):
-    cli.import_extension("test_parts")
+    import_extension("test_parts")
     sys.modules["test_parts"].test_parts()
 
 
 def test_further_losses_by_hand(directory):
     """In float64: what is logged, and what a step of gradient descent adds to a bias."""
-    cli.import_extension("losses")
+    import_extension("losses")
     names, z, smoothing = "[z_loss, label_smoothing]", 0.3, 0.1
     model = make_model(auxiliary=names, auxiliary_weights=[z, smoothing], mem_len=0)
     model.compile(keras.optimizers.SGD(0.1))
@@ -203,7 +204,7 @@ def test_a_key_of_an_extension(directory):
     tree = {"model": {"network": "convolutions", "kernel_size": 3, "mem_len": 0}}
     with pytest.raises(ConfigError, match=r"unknown key 'model\.kernel_size'"):
         XLNetConfig.from_dict(tree)
-    cli.import_extension("convolutions")
+    import_extension("convolutions")
     config = XLNetConfig.from_dict(tree)
     config.save(str(directory))
     assert XLNetConfig.load(str(directory)).model.kernel_size == 3
@@ -223,7 +224,7 @@ def test_a_key_of_an_extension(directory):
 
 
 def test_an_optimizer_and_a_schedule(directory):
-    cli.import_extension("lion")
+    import_extension("lion")
     check_optimizer("lion", directory)
     training = TrainingConfig(schedule="inverse_sqrt", learning_rate=0.3, warmup_steps=4)
     training.check()
@@ -242,5 +243,5 @@ def test_importing_a_reader_or_a_format_does_not_load_tensorflow():
 
 
 def test_the_task_of_the_page_is_complete(directory):
-    cli.import_extension("test_stars")
+    import_extension("test_stars")
     sys.modules.pop("test_stars").test_stars()

@@ -1,4 +1,4 @@
-"""Flags and help of a verb: from the signature and the docstring of its function.
+"""Flags of a verb: from the signature and the docstring of its function.
 
 A parameter whose annotation has a type that a flag can hold is a flag of the same name: `str`,
 `int`, `float`, `bool`, a list of these, or {path: weight}. Its rules are in the help; its text is
@@ -12,7 +12,6 @@ import dataclasses
 import functools
 import inspect
 import re
-import textwrap
 import typing
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -22,8 +21,7 @@ from absl import flags
 from official.xlnet.api.verbs import Verb
 from official.xlnet.configs.registry import VERBS
 from official.xlnet.files.arguments import COMMAS, IN_PYTHON, PathRule
-from official.xlnet.files.registry import NameIn
-from official.xlnet.files.schema import OneOf, Range, parts_of_union, without_rules
+from official.xlnet.files.schema import OneOf, parts_of_union, without_rules
 
 _SCALARS = (bool, int, float, str)
 _SECTION = re.compile(r"^(Args|Returns|Raises|Example):$", re.MULTILINE)
@@ -127,17 +125,6 @@ class Declaration:
             raise flags.Error(message)
         return arguments
 
-    def help(self, common: Sequence[Parameter]) -> str:
-        """Returns what the verb does, its example and its flags."""
-        example = self.example.replace("\n", "\n  ")
-        lines = [self.sections[""], ""]
-        if self.verb.details:
-            lines += [self.verb.details(), ""]
-        lines += [f"Example:\n  {example}\n"]
-        lines += ["flags:", *(parameter.help() for parameter in self.flags)]
-        lines += ["flags of all verbs:", *(parameter.help() for parameter in common)]
-        return "\n".join(lines)
-
 
 @dataclasses.dataclass(frozen=True)
 class Parameter:
@@ -210,26 +197,6 @@ class Parameter:
             if self.value_type is str and default is not None:
                 default = str(default)  # Flags of text have text as default.
             define[self.value_type](self.name, default, self.text, **options)
-
-    def help(self) -> str:
-        """The flag, what it may be, its default and its description, in lines of a terminal."""
-        words = ["|".join(rule.words) for rule in self.rules if isinstance(rule, OneOf | NameIn)]
-        if words:
-            value = f"={words[0]}"
-        elif self.is_path:
-            value = "=PATH"
-        else:
-            value = {bool: "", int: "=N", float: "=NUMBER", str: "=TEXT"}[self.value_type]
-        notes = ["required"] if self.is_required else []
-        if self.default not in (None, "", (), False):
-            notes.append(f"default: {self.default}")
-        notes += [str(rule) for rule in self.rules if isinstance(rule, Range)]
-        text = self.text[:1].upper() + self.text[1:]
-        if notes:
-            text += f" ({'; '.join(notes)})"
-        lines = textwrap.wrap(text, 82, break_on_hyphens=False)
-        no = "[no]" if self.value_type is bool else ""
-        return "\n".join([f"  --{no}{self.name}{value}", *(" " * 6 + line for line in lines)])
 
     def decoded(self, value: Any) -> Any:
         """The value of the flag as the argument of the function."""

@@ -12,6 +12,7 @@ import pytest
 
 from official.xlnet import cli
 from official.xlnet.commands.declarations import COMMON, declaration
+from official.xlnet.commands.help import verb_help
 from official.xlnet.configs.registry import DATASETS, TASKS, VERBS
 from official.xlnet.files.former_options import FORMER_OPTIONS
 from official.xlnet.files.public import public
@@ -126,7 +127,7 @@ def test_a_former_option_of_a_function_calls_another(scratch):
 def test_help_names_every_flag_and_former_names_are_understood(capsys):
     for verb in VERBS.names():
         declared = declaration(verb)
-        listed = re.findall(r"^  --(?:\[no\])?(\w+)", declared.help(COMMON), re.M)
+        listed = re.findall(r"^  --(?:\[no\])?(\w+)", verb_help(declared), re.M)
         assert listed == [flag.name for flag in (*declared.flags, *COMMON)], verb
     assert cli.main(["export", "--model_dir=none", "--output=x"]) == 2
     assert "--model_dir is now called --model" in capsys.readouterr().err

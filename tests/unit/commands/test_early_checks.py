@@ -10,7 +10,7 @@ import pytest
 
 from official.xlnet import cli
 from official.xlnet.commands.declarations import declaration
-from official.xlnet.commands.other_names import SYNONYMS
+from official.xlnet.commands.flag_errors import SYNONYMS
 from official.xlnet.configs.experiment import XLNetConfig
 from official.xlnet.configs.registry import DATASETS, TASKS, VERBS
 from official.xlnet.files.schema import OneOf, Range
