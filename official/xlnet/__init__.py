@@ -49,6 +49,7 @@ if TYPE_CHECKING:
     from official.xlnet.inference.decoding.sampling import Sampling
     from official.xlnet.inference.embedding import TextEmbedder, embed
     from official.xlnet.inference.generation import fill_blanks, generate
+    from official.xlnet.inference.orders import register_order
     from official.xlnet.inference.scoring import Scorer, score
     from official.xlnet.jobs.keras_model import load_model
     from official.xlnet.jobs.prediction import Predictor, predict
@@ -138,6 +139,7 @@ _MODULE_OF = {
     "register_network": "official.xlnet.modeling.networks.encoder",
     "register_objective": "official.xlnet.modeling.objectives",
     "register_optimizer": "official.xlnet.training.optimization",
+    "register_order": "official.xlnet.inference.orders",
     "register_page": "official.xlnet.runtime.pages",
     "register_reader": "official.xlnet.data.reading",
     "register_schedule": "official.xlnet.training.schedules",

@@ -265,3 +265,12 @@ def test_formats_of_other_projects_are_read_by_name(verb, capfd, world, tmp_path
     [*rows, figures] = rows_of(capfd, verb, *flags)
     assert figures["texts"] == 2 and rows[0]["id"] == 1
     assert "format: expected one of" in refused(run(capfd, verb, *flags[:2], "--format=lattice"))
+
+
+def test_words_of_several_texts_are_lists(world):
+    texts = ["The cat sat.", "And then, so"]
+    scores = xlnet.score(world.pretrained, texts)
+    words = xlnet.words_of(scores)
+    assert words == [xlnet.words_of(score) for score in scores]
+    assert [[word.word for word in of_text] for of_text in words] == [x.split() for x in texts]
+    assert xlnet.words_of([]) == []

@@ -105,14 +105,6 @@ def test_results_are_equal_if_their_arrays_are():
     assert scores[0] not in (None, 3)
 
 
-def test_words_of_several_texts(model_dir):
-    scores = xlnet.score(model_dir, TEXTS)
-    words = xlnet.words_of(scores)
-    assert words == [xlnet.words_of(each) for each in scores]
-    assert [[word.word for word in each] for each in words] == [text.split() for text in TEXTS]
-    assert xlnet.words_of([]) == []
-
-
 def test_the_folder_of_a_new_vocabulary_is_a_tokenizer(tmp_path):
     expected = xlnet.Tokenizer(f"{vocabulary_dir()}/spiece.model")
     found = xlnet.load_tokenizer(vocabulary_dir())

@@ -72,7 +72,7 @@ def blank_candidates(
         is the product over its pieces, from left to right.
       tokenizer: the tokenizer of a loaded model.
       max_length: without a list, maximum number of word pieces of a candidate in a blank without a
-        length. They are found by a beam search; see docs/scoring_and_generation.md.
+        length. They are found by a beam search; see docs/any_order.md.
 
     Returns:
       For each text, for each of its blanks, its candidates; a single string has no first axis.
