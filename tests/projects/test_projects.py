@@ -12,7 +12,6 @@ import pytest
 from official.xlnet.configs import registry
 from official.xlnet.configs.former_modules import FORMER, name_today
 from official.xlnet.files.registry import full_name
-from official.xlnet.files.urls import FILE_SYSTEMS, LOCAL_COPIES
 from official.xlnet.projects import PROJECTS
 from tests.helpers.documents import ROOT
 
@@ -49,7 +48,6 @@ show(xlnet.XLNetPretrainer, xlnet.XLNetConfig.load(recipes + "/ernie2.yaml", ["v
 
 
 TABLES = [table for table in vars(registry).values() if isinstance(table, registry.Registry)]
-TABLES += [FILE_SYSTEMS, LOCAL_COPIES]
 
 
 @pytest.mark.parametrize("table", TABLES, ids=lambda table: table.key)

@@ -1,71 +1,36 @@
 """Projects: parts beside the core, each a folder here on the hooks that any package has.
 
-The core imports no project, and a project imports no other. The table below has a line for each:
+The core imports no project, and a project imports no other. The table below has an entry for each:
 which names its modules register. A module is imported when one of its names is first looked up.
 Recipes are in the folder `recipes` of a project, and are found by their names.
 
-To remove a project, delete its folder, its tests (`tests/projects/<name>`) and its line.
+To remove a project, delete its folder, its tests (`tests/projects/<name>`) and its entry.
 """
 
 from __future__ import annotations
 
 import os
 
-from official.xlnet.configs.registry import (
-    ANSWER_MODULES,
-    AUXILIARY,
-    BASELINES,
-    BREAKDOWNS,
-    DECODERS,
-    DEPTHS,
-    FILE_READERS,
-    FOLDER_READERS,
-    HEADS,
-    INPUT_FORMATS,
-    LABEL_UNITS,
-    NETWORKS,
-    OBJECTIVES,
-    ORDER_ESTIMATES,
-    ORDERS,
-    PRETRAINING_PAGES,
-    PUBLIC_NAMES,
-    RECIPE_FOLDERS,
-    REMOVED_VERBS,
-    ROW_FILES,
-    RUN_FILES,
-    SERVICES,
-    SETTINGS,
-    STRATEGIES,
-    TASK_LOSSES,
-    TASK_PAGES,
-    TASKS,
-    TEXT_FILES,
-    TEXT_FORMATS,
-    TEXT_ROW_FORMATS,
-    VERBS,
-    WORKERS,
-    Registry,
-)
-from official.xlnet.files.former_options import FORMER_OPTIONS
-from official.xlnet.files.urls import FILE_SYSTEMS, LOCAL_COPIES, OTHER_SCHEMES
-from official.xlnet.modeling.ops.keras_names import CLASSES
+from official.xlnet.configs import registry
+from official.xlnet.files.registry import Registry
+from official.xlnet.modeling.ops import keras_names
 
 # {project: (registry, module of the project, the names that it registers there)}
 PROJECTS: dict[str, tuple[tuple[Registry, str, tuple[str, ...]], ...]] = {
     "any_order": (
-        (ORDERS, "orders", ("right_to_left", "inside_out", "confidence", "entropy")),
-        (ORDER_ESTIMATES, "mixtures", ("mixture",)),
-        (OBJECTIVES, "absorbing_diffusion", ("absorbing_diffusion",)),
-        (SETTINGS, "settings", ("objective.kind=absorbing_diffusion",)),
-        (DECODERS, "stepwise", ("steps",)),
-        (BREAKDOWNS, "context_losses", ("context",)),
+        (registry.ORDERS, "orders", ("right_to_left", "inside_out", "confidence", "entropy")),
+        (registry.ORDER_ESTIMATES, "mixtures", ("mixture",)),
+        (registry.OBJECTIVES, "absorbing_diffusion", ("absorbing_diffusion",)),
+        (registry.SETTINGS, "settings", ("objective.kind=absorbing_diffusion",)),
+        (registry.DECODERS, "stepwise", ("steps",)),
+        (registry.BREAKDOWNS, "context_losses", ("context",)),
         (
-            VERBS,
+            registry.VERBS,
             "verbs",
             ("words", "pairs", "norms", "consistency", "candidates", "unmask"),
         ),
         (
-            FORMER_OPTIONS,
+            registry.FORMER_OPTIONS,
             "verbs",
             (
                 "score.words",
@@ -79,59 +44,59 @@ PROJECTS: dict[str, tuple[tuple[Registry, str, tuple[str, ...]], ...]] = {
                 "generate.remask",
             ),
         ),
-        (PUBLIC_NAMES, "candidates", ("blank_candidates",)),
-        (PUBLIC_NAMES, "consistency", ("consistency",)),
-        (PUBLIC_NAMES, "words", ("words_of",)),
+        (registry.PUBLIC_NAMES, "candidates", ("blank_candidates",)),
+        (registry.PUBLIC_NAMES, "consistency", ("consistency",)),
+        (registry.PUBLIC_NAMES, "words", ("words_of",)),
     ),
     "buckets": (
-        (FILE_SYSTEMS, "file_system", (OTHER_SCHEMES,)),
-        (LOCAL_COPIES, "staging", ("local_paths", "local_copy", "with_urls")),
+        (registry.FILE_SYSTEMS, "file_system", (registry.OTHER_SCHEMES,)),
+        (registry.LOCAL_COPIES, "staging", ("local_paths", "local_copy", "with_urls")),
     ),
     "clusters": (
-        (STRATEGIES, "multi_worker", ("multi_worker",)),
-        (WORKERS, "workers", ("CollectiveAllReduceStrategy",)),
+        (registry.STRATEGIES, "multi_worker", ("multi_worker",)),
+        (registry.WORKERS, "workers", ("CollectiveAllReduceStrategy",)),
     ),
-    "garden": ((CLASSES, "bert_style_encoder", ("BertStyleLayer",)),),
+    "garden": ((keras_names.CLASSES, "bert_style_encoder", ("BertStyleLayer",)),),
     "pictures": (
-        (PRETRAINING_PAGES, "pretraining_page", ("report.html",)),
-        (TASK_PAGES, "task_page", ("report.html",)),
-        (VERBS, "inspect_verbs", ("inspect attention", "inspect records")),
-        (REMOVED_VERBS, "inspect_verbs", ("inspect runs", "inspect steps")),
-        (PUBLIC_NAMES, "attention_maps", ("attention_maps",)),
-        (PUBLIC_NAMES, "masks", ("make_masks",)),
+        (registry.PRETRAINING_PAGES, "pretraining_page", ("report.html",)),
+        (registry.TASK_PAGES, "task_page", ("report.html",)),
+        (registry.VERBS, "inspect_verbs", ("inspect attention", "inspect records")),
+        (registry.REMOVED_VERBS, "inspect_verbs", ("inspect runs", "inspect steps")),
+        (registry.PUBLIC_NAMES, "attention_maps", ("attention_maps",)),
+        (registry.PUBLIC_NAMES, "masks", ("make_masks",)),
     ),
     "rescoring": (
-        (TEXT_ROW_FORMATS, "formats", ("kaldi", "nbest")),
-        (VERBS, "verbs", ("rescore",)),
-        (FORMER_OPTIONS, "verbs", ("score.format", "score.weights")),
+        (registry.TEXT_ROW_FORMATS, "formats", ("kaldi", "nbest")),
+        (registry.VERBS, "verbs", ("rescore",)),
+        (registry.FORMER_OPTIONS, "verbs", ("score.format", "score.weights")),
     ),
     "search": (
-        (FOLDER_READERS, "folders", ("ranking", "ranking/qrels")),
-        (SETTINGS, "settings", ("task.rerank_depth",)),
+        (registry.FOLDER_READERS, "folders", ("ranking", "ranking/qrels")),
+        (registry.SETTINGS, "settings", ("task.rerank_depth",)),
     ),
     "sequences": (
-        (LABEL_UNITS, "letters", ("letter",)),
-        (TASKS, "number_task", ("token_regression",)),
-        (FILE_READERS, "number_reader", ("token_regression",)),
-        (HEADS, "number_graph", ("token_regression",)),
-        (SERVICES, "number_service", ("token_regression",)),
-        (SETTINGS, "number_settings", ("task.name=token_regression",)),
-        (TEXT_FORMATS, "fasta", ("fasta",)),
-        (TEXT_FILES, "fasta", ("*.fasta", "*.fa", "*.faa", "*.fna", ">*")),
-        (ROW_FILES, "fasta_rows", ("*.fasta", "*.fa", "*.faa", "*.fna", ">*")),
+        (registry.LABEL_UNITS, "letters", ("letter",)),
+        (registry.TASKS, "number_task", ("token_regression",)),
+        (registry.FILE_READERS, "number_reader", ("token_regression",)),
+        (registry.HEADS, "number_graph", ("token_regression",)),
+        (registry.SERVICES, "number_service", ("token_regression",)),
+        (registry.SETTINGS, "number_settings", ("task.name=token_regression",)),
+        (registry.TEXT_FORMATS, "fasta", ("fasta",)),
+        (registry.TEXT_FILES, "fasta", ("*.fasta", "*.fa", "*.faa", "*.fna", ">*")),
+        (registry.ROW_FILES, "fasta_rows", ("*.fasta", "*.fa", "*.faa", "*.fna", ">*")),
     ),
     "survey": (
-        (NETWORKS, "bert", ("bert", "gpt", "gpt2")),
-        (CLASSES, "bert", ("BertEncoder", "GptEncoder", "Gpt2Encoder", "MaskedLMHead")),
-        (DEPTHS, "universal", ("shared", "adaptive")),
-        (CLASSES, "universal", ("SharedDepth", "AdaptiveDepth")),
-        (INPUT_FORMATS, "contiguous", ("full_sentences", "doc_sentences")),
-        (AUXILIARY, "auxiliary", ("next_sentence", "capitalization", "token_document")),
-        (ANSWER_MODULES, "stochastic_answer", ("san",)),
-        (TASK_LOSSES, "language_model_loss", ("language_model",)),
-        (BASELINES, "text_baselines", ("text",)),
+        (registry.NETWORKS, "bert", ("bert", "gpt", "gpt2")),
+        (keras_names.CLASSES, "bert", ("BertEncoder", "GptEncoder", "Gpt2Encoder", "MaskedLMHead")),
+        (registry.DEPTHS, "universal", ("shared", "adaptive")),
+        (keras_names.CLASSES, "universal", ("SharedDepth", "AdaptiveDepth")),
+        (registry.INPUT_FORMATS, "contiguous", ("full_sentences", "doc_sentences")),
+        (registry.AUXILIARY, "auxiliary", ("next_sentence", "capitalization", "token_document")),
+        (registry.ANSWER_MODULES, "stochastic_answer", ("san",)),
+        (registry.TASK_LOSSES, "language_model_loss", ("language_model",)),
+        (registry.BASELINES, "text_baselines", ("text",)),
         (
-            SETTINGS,
+            registry.SETTINGS,
             "settings",
             (
                 "model.max_positions",
@@ -155,33 +120,38 @@ PROJECTS: dict[str, tuple[tuple[Registry, str, tuple[str, ...]], ...]] = {
         ),
     ),
     "multitask": (
-        (TASKS, "task", ("multitask",)),
-        (HEADS, "graph", ("multitask",)),
-        (SERVICES, "service", ("multitask",)),
+        (registry.TASKS, "task", ("multitask",)),
+        (registry.HEADS, "graph", ("multitask",)),
+        (registry.SERVICES, "service", ("multitask",)),
         (
-            SETTINGS,
+            registry.SETTINGS,
             "settings",
             ("task.name=multitask", "task.subtasks", "task.regressions", "task.rankings"),
         ),
     ),
     "trials": (
-        (VERBS, "verbs", ("cross_validate", "finetune_repeatedly", "search_settings")),
-        (PUBLIC_NAMES, "verbs", ("cross_validate", "finetune_repeatedly", "search_settings")),
+        (registry.VERBS, "verbs", ("cross_validate", "finetune_repeatedly", "search_settings")),
         (
-            FORMER_OPTIONS,
+            registry.PUBLIC_NAMES,
+            "verbs",
+            ("cross_validate", "finetune_repeatedly", "search_settings"),
+        ),
+        (
+            registry.FORMER_OPTIONS,
             "verbs",
             ("finetune.folds", "finetune.runs", "finetune.num_runs", "finetune.search"),
         ),
-        (RUN_FILES, "runs_file", ("folds.json", "runs.json", "search.json")),
+        (registry.RUN_FILES, "runs_file", ("folds.json", "runs.json", "search.json")),
     ),
 }
 
 
 def _enter() -> None:
     for project, parts in PROJECTS.items():
-        RECIPE_FOLDERS.append(os.path.join(os.path.dirname(__file__), project, "recipes"))
-        for registry, module, names in parts:
-            registry.modules |= dict.fromkeys(names, f"projects.{project}.{module}")
+        recipes = os.path.join(os.path.dirname(__file__), project, "recipes")
+        registry.RECIPE_FOLDERS.append(recipes)
+        for table, module, names in parts:
+            table.modules |= dict.fromkeys(names, f"projects.{project}.{module}")
 
 
 _enter()
