@@ -24,6 +24,8 @@ KERAS ?= 3
 N ?= 10000
 SOURCES := official/xlnet data_prep benchmarks tools
 
+# Where it is set, as in many containers, each process that imports TensorFlow takes 7 CPU-seconds more.
+unexport PYTHONDONTWRITEBYTECODE
 # What TensorFlow reads when it starts.
 export TF_USE_LEGACY_KERAS := $(if $(filter 2,$(KERAS)),1,)
 export TF_ENABLE_ONEDNN_OPTS ?= 1

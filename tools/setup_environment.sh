@@ -45,5 +45,6 @@ tools/install_packages.sh "$venv" "$venv" "${locked[@]}" requirements.lock
 tools/install_packages.sh "$venv" "$venv" --no-deps --no-build-isolation -e .
 
 # What is imported first is compiled: TensorFlow takes 20 to 30 seconds then, and 5 from there on.
+unset PYTHONDONTWRITEBYTECODE
 echo "Importing TensorFlow for the first time"
 TF_CPP_MIN_LOG_LEVEL=3 "$venv/bin/python" -c 'import tensorflow, keras, tensorflow_text'

@@ -87,8 +87,9 @@ def test_a_folder_with_the_same_content_stays_and_any_other_is_refused(tmp_path)
 
 
 WRITE = """
-import sys
+import signal, sys
 from official.xlnet.files.atomic import atomic_write, new_folder
+signal.signal(signal.SIGHUP, signal.SIG_DFL)  # Under `nohup` it is ignored, here as well.
 with atomic_write(sys.argv[1] + "/file") as file, new_folder(sys.argv[1] + "/folder") as folder:
     print("begun", flush=True)
     sys.stdin.read()
