@@ -24,21 +24,21 @@ def task_configuration(
     config, num_logits = copy.deepcopy(model.config), model.num_classes
     task_of_model, labels = config.task, labels or model.config.task.labels
     is_number = num_logits == 1 and not labels
-    kind = task or task_of_model.name or ("regression" if is_number else "classification")
-    require_one_of("task", kind, (task_of_model.name,) if task_of_model.name else TASKS)
-    if kind == "regression":
-        require(num_logits == 1, "task", f"classification with {num_logits} logits", kind)
+    task_name = task or task_of_model.name or ("regression" if is_number else "classification")
+    require_one_of("task", task_name, (task_of_model.name,) if task_of_model.name else TASKS)
+    if task_name == "regression":
+        require(num_logits == 1, "task", f"classification with {num_logits} logits", task_name)
         require(not labels, "labels", "none for regression", list(labels))
     else:
-        is_sigmoid = kind == "classification" and num_logits == 1
-        number = 2 if is_sigmoid else num_logits
-        labels = [str(label) for label in labels or range(number)]
-        names = f"{number} different names for {num_logits} logits"
-        require(len(set(labels)) == len(labels) == number, "labels", names, list(labels))
+        is_sigmoid = task_name == "classification" and num_logits == 1
+        num_labels = 2 if is_sigmoid else num_logits
+        labels = [str(label) for label in labels or range(num_labels)]
+        names = f"{num_labels} different names for {num_logits} logits"
+        require(len(set(labels)) == len(labels) == num_labels, "labels", names, list(labels))
     default_columns = () if task_of_model.name else ("text",)
     config.task = dataclasses.replace(
         task_of_model,
-        name=kind,
+        name=task_name,
         labels=tuple(labels),
         text_columns=tuple(text_columns or task_of_model.text_columns or default_columns),
         max_length=max(task_of_model.max_length, 0 if model.preprocessor else config.data.seq_len),

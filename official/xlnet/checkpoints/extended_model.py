@@ -63,11 +63,12 @@ def _extended(
 ) -> Iterator[tuple[str, np.ndarray]]:
     """Name and value of every variable of the model."""
     # A model directory may have parts that no other format has.
-    weights = source if source.form == "xlnet" else Weights(source, "xlnet")
+    weights = source if source.format == "xlnet" else Weights(source, "xlnet")
     model = source.config.model
-    expected, found = (model.num_embeddings, model.d_model), weights.shapes.get(_EMBEDDING)
+    expected = (model.num_embeddings, model.d_model)
+    embedding_shape = weights.shapes.get(_EMBEDDING)
     where = f"{source.path}: variable {_EMBEDDING!r}"
-    require_data(found == expected, where, f"shape {expected}", found)
+    require_data(embedding_shape == expected, where, f"shape {expected}", embedding_shape)
     parts = {*PARTS, *(stage.name for stage in source.config.objective.stages())}
     for name in weights.shapes:
         if name.partition("/")[0] not in parts:

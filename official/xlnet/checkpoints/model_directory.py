@@ -115,7 +115,7 @@ def restore(model_dir: str, **parts: tf.Module) -> None:
     model, expected = tf.train.Checkpoint(**parts), f"the model that {CONFIG_FILE} describes"
     with local_copy(model_dir) as folder:
         opened = open_source(folder)
-        source = opened if opened.form == "xlnet" else _converted(opened)
+        source = opened if opened.format == "xlnet" else _converted(opened)
         for name in parts:
             if not any(path.startswith(f"{name}/") for path in source.shapes):
                 raise DataError(f"{folder!r} has no {_LACKING.get(name, name)}")
@@ -210,7 +210,7 @@ def check_compatible(config: XLNetConfig, model_dir: str) -> None:
     """
     saved, source = load_config(model_dir), foreign_source(model_dir)
     check_same(saved, config, "model", ARCHITECTURE, model_dir)
-    if source is None or source.form != "tf1":
+    if source is None or source.format != "tf1":
         check_same(saved, config, "data", TEXT_SETTINGS, model_dir)
 
 

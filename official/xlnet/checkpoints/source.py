@@ -27,14 +27,14 @@ class Source:
     """A model in one of the formats.
 
     Attributes:
-      form: name of the format: the attribute of `Row` with its variable names.
+      format: name of the format: the attribute of `Row` with its variable names.
       path: directory of the model.
       config: configuration of the model; `task` describes its head, if any.
       shapes: {name: shape} of all its variables.
       read: returns the value of a variable, by its name, as float32.
     """
 
-    form: str
+    format: str
     path: str
     config: XLNetConfig
     shapes: dict[str, tuple[int, ...]]

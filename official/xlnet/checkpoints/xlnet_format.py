@@ -107,9 +107,7 @@ def write_variables(folder: str, variables: Iterable[tuple[str, np.ndarray]]) ->
 
 def _trackable(tree: dict[str, Any]) -> tf.train.Checkpoint:
     """Nested trackable objects with the keys as attributes, which determine the checkpoint keys."""
-    return tf.train.Checkpoint(
-        **{
-            name: _trackable(value) if isinstance(value, dict) else value
-            for name, value in tree.items()
-        }
-    )
+    attributes = dict[str, Any]()
+    for name, value in tree.items():
+        attributes[name] = _trackable(value) if isinstance(value, dict) else value
+    return tf.train.Checkpoint(**attributes)

@@ -87,13 +87,13 @@ def parse_blanks(tokenizer: Tokenizer, text: str) -> BlankText:
     if not lengths:
         raise DataError(f"expected a blank, written ____ (four underscores), in {text!r}")
     blanks = []
-    for number, (length, before) in enumerate(zip(lengths, parts, strict=False), 1):
-        number_of_pieces = None if length is None else int(length)
-        where, got = f"blank {number} of {text!r}", f"____{{{length}}}"
-        require_data(number_of_pieces != 0, where, "at least 1 piece", got)
+    for blank_number, (length, before) in enumerate(zip(lengths, parts, strict=False), 1):
+        num_pieces = None if length is None else int(length)
+        where, got = f"blank {blank_number} of {text!r}", f"____{{{length}}}"
+        require_data(num_pieces != 0, where, "at least 1 piece", got)
         keeps = tokenizer.keep_whitespace
         after_space = before.endswith(" ") if keeps else before[-1:].isspace()
-        blanks.append(Blank(number_of_pieces, begins_word=not before or after_space))
+        blanks.append(Blank(num_pieces, begins_word=not before or after_space))
     texts = [*parts]
     if tokenizer.keep_whitespace:  # The space before a blank is in its first piece.
         texts[:-1] = [part.removesuffix(" ") for part in parts[:-1]]

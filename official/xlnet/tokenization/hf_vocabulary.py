@@ -68,14 +68,14 @@ def hf_vocabulary(model_file: str, model_proto: bytes | None) -> bytes | None:
     tree = _read_object(folder, TOKENIZER_JSON)
     tokens = _tokens(folder, tree)
     where = os.path.join(folder, TOKENIZER_JSON)
-    kind = conform(tree.get("model", {}), dict[str, Any], f"{where}: model")
-    pieces = kind.get("vocab")
+    hf_model = conform(tree.get("model", {}), dict[str, Any], f"{where}: model")
+    pieces = hf_model.get("vocab")
     are_pieces = isinstance(pieces, list)
     require_data(
         not tree or bool(are_pieces) or model_proto is not None,
         where,
         "a unigram model",
-        shown(kind.get("type")),
+        shown(hf_model.get("type")),
     )
     if are_pieces and (model_proto is None or any(i < len(pieces) for i in tokens)):
         try:
@@ -109,15 +109,15 @@ def _read_object(folder: str, name: str) -> dict[str, Any]:
 
 
 def _tokens(folder: str, tree: dict[str, Any]) -> dict[int, dict[str, Any]]:
-    """{id: entry of `tokenizer.json`} of the added tokens, but for those that every model has."""
+    """{id: entry of `tokenizer.json`} of the added tokens, except those that every model has."""
     where = os.path.join(folder, TOKENIZER_JSON)
     listed = conform(tree.get("added_tokens", []), list[dict[str, Any]], f"{where}: added_tokens")
     tokens = {conform(entry.get("id"), int, f"{where}: id"): entry for entry in listed}
     if not tree:
         decoder = _read_object(folder, SETTINGS).get("added_tokens_decoder") or {}
-        tokens = {int(number): entry for number, entry in decoder.items()}
+        tokens = {int(token_id): entry for token_id, entry in decoder.items()}
         plain = _read_object(folder, ADDED_JSON).items()
-        tokens = {number: {"content": content} for content, number in plain} | tokens
+        tokens = {token_id: {"content": content} for content, token_id in plain} | tokens
     for entry in tokens.values():
         require_data(
             not entry.get("single_word"),
@@ -125,7 +125,7 @@ def _tokens(folder: str, tree: dict[str, Any]) -> dict[int, dict[str, Any]]:
             "added tokens that may stand in words",
             f"single_word for {entry.get('content')!r}",
         )
-    return {number: tokens[number] for number in sorted(tokens) if number >= NUM_SPECIAL}
+    return {token_id: tokens[token_id] for token_id in sorted(tokens) if token_id >= NUM_SPECIAL}
 
 
 def _normalizers(tree: dict[str, Any]) -> list[dict[str, Any]]:
@@ -139,10 +139,10 @@ def _model_of(text: str) -> bytes:
     tree = json.loads(text)
     model, normalizers = parse_model(b""), _normalizers(tree)
     for i, (piece, score) in enumerate(tree["model"]["vocab"]):
-        kind = UNKNOWN if i == UNK_ID else NORMAL
+        piece_type = UNKNOWN if i == UNK_ID else NORMAL
         if i in CONTROL_IDS and piece == SPECIAL_PIECES[i]:
-            kind = CONTROL
-        model.pieces.add(piece=piece, score=score, type=kind)
+            piece_type = CONTROL
+        model.pieces.add(piece=piece, score=score, type=piece_type)
     model.trainer_spec.model_type = UNIGRAM
     model.normalizer_spec.name = OF_TOKENIZERS
     model.normalizer_spec.add_dummy_prefix = True
@@ -172,11 +172,13 @@ def _of_characters(charsmap: bytes) -> bytes:
         for character in map(chr, range(1, sys.maxunicode + 1))
         if unicodedata.category(character) not in ("Cn", "Co", "Cs") and character != "▁"
     ]
-    pairs = (
-        (old, "" if unicodedata.category(old)[0] == "M" else new.replace("▁", " "))
-        for old, new in zip(characters, processor.normalize(characters), strict=True)
-    )
-    return compiled_rules((old, new) for old, new in pairs if new != old)
+    rules = []
+    for old, normalized in zip(characters, processor.normalize(characters), strict=True):
+        is_mark = unicodedata.category(old)[0] == "M"
+        new = "" if is_mark else normalized.replace("▁", " ")
+        if new != old:
+            rules.append((old, new))
+    return compiled_rules(rules)
 
 
 def _add(
@@ -188,10 +190,10 @@ def _add(
     """Adds marked pieces: tokens beyond the vocabulary at their ids, then aliases of others."""
     processor = sentencepiece.SentencePieceProcessor(model_proto=model.SerializeToString())
     num_pieces = len(model.pieces)
-    for number in sorted(tokens, key=lambda number: (number < num_pieces, number)):
-        entry = tokens[number]
-        content = conform(entry.get("content"), str, f"added token {number}: content")
-        while len(model.pieces) < number:  # Ids that no token has.
+    for token_id in sorted(tokens, key=lambda token_id: (token_id < num_pieces, token_id)):
+        entry = tokens[token_id]
+        content = conform(entry.get("content"), str, f"added token {token_id}: content")
+        while len(model.pieces) < token_id:  # Ids that no token has.
             model.pieces.add(piece=f"<unused {len(model.pieces)}>", type=CONTROL)
         is_special = entry.get("special") is True
         is_normalized = entry.get("normalized", not is_special) is True
@@ -200,7 +202,7 @@ def _add(
             piece=piece_of(text, is_normalized),
             type=USER_DEFINED,
             content=content,
-            id=number,
+            id=token_id,
             is_normalized=is_normalized,
             is_special=is_special,
         )

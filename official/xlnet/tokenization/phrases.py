@@ -65,10 +65,10 @@ def word_starts(tokenizer: Tokenizer, phrases: Sequence[str] = ()) -> WordStarts
 
 
 def _tokenizations(tokenizer: Tokenizer, phrase: str) -> list[list[int]]:
-    """Possible tokenizations of a phrase in a text, without those of a single token.
+    """Possible tokenizations of a phrase in a text that have at least two tokens.
 
     SentencePiece puts a space before every text. In scripts with spaces, words have one anyway; in
-    those without, a phrase may also follow other text directly.
+    scripts without, a phrase may also follow other text directly.
     """
     ids = tokenizer.encode(phrase)
     if not begins_unspaced(tokenizer.clean(phrase)):
@@ -81,7 +81,8 @@ def _tokenizations(tokenizer: Tokenizer, phrase: str) -> list[list[int]]:
         return [ids]
     without_space = tokenizer.id_to_piece(ids[0]).removeprefix(WORD_START)
     first = [tokenizer.piece_to_id(without_space)] if without_space else []
-    return [form for form in (ids, [*first, *ids[1:]]) if len(form) > 1]
+    ids_inside_text = [*first, *ids[1:]]
+    return [variant for variant in (ids, ids_inside_text) if len(variant) > 1]
 
 
 def _inside(
@@ -92,8 +93,8 @@ def _inside(
         return tf.zeros_like(is_start_BT)
     key_BS = _keys(ids_BT, length)
     index_BS = tf.searchsorted(keys_N, tf.reshape(key_BS, [-1]))
-    found = tf.gather(keys_N, tf.minimum(index_BS, len(keys_N) - 1))
-    is_phrase_BS = tf.reshape(found, tf.shape(key_BS)) == key_BS
+    nearest_key = tf.gather(keys_N, tf.minimum(index_BS, len(keys_N) - 1))
+    is_phrase_BS = tf.reshape(nearest_key, tf.shape(key_BS)) == key_BS
     # The phrase has to end at a word boundary.
     ends_word_BT = is_start_BT | (ids_BT < NUM_SPECIAL)
     ends_word_BX = tf.pad(ends_word_BT, [[0, 0], [0, 1]], constant_values=True)

@@ -22,7 +22,7 @@ UNIGRAM = 1  # TrainerSpec.ModelType.
 # `normalizer_spec.name` of a model from HF's `tokenizer.json`, and of one that keeps white space.
 OF_TOKENIZERS, KEEPS_WHITESPACE = "tokenizers", "keeps_whitespace"
 # Its pieces of white space, where `▁` stands for a space; a longer run is always preferred.
-WHITESPACE_PIECES = ("\n", "\t", "\r", *("▁" * number for number in range(2, 25)))
+WHITESPACE_PIECES = ("\n", "\t", "\r", *("▁" * length for length in range(2, 25)))
 UNKNOWN_PENALTY = 10  # An unknown character scores so much less than any piece: kUnkPenalty.
 USER_DEFINED_SCORE = 0.1  # Of SentencePiece, for each byte of such a piece beyond the first.
 
@@ -133,9 +133,9 @@ def _model_class() -> type[message.Message]:
         name="xlnet_vocabulary.proto", package="xlnet_vocabulary", syntax="proto2"
     )
     for message_name, entries in fields.items():
-        kind = file.message_type.add(name=message_name)
-        for name, number, label, type_, extra in entries:  # type: ignore[attr-defined]
-            entry = kind.field.add(name=name, number=number, label=label, type=type_)
+        message_type = file.message_type.add(name=message_name)
+        for name, field_number, label, type_, extra in entries:  # type: ignore[attr-defined]
+            entry = message_type.field.add(name=name, number=field_number, label=label, type=type_)
             if type_ == field.TYPE_MESSAGE:
                 entry.type_name = f".{file.package}.{extra}"
             elif extra:

@@ -159,8 +159,10 @@ class Tokenizer:
         expected = f"its first pieces to be {' '.join(SPECIAL_PIECES)}"
         require_data(first == SPECIAL_PIECES, where, expected, " ".join(first))
         self._check_kind()
-        byte = self._processor.is_byte
-        self._byte = np.array([int(p[1:-1], 16) if byte(i) else -1 for i, p in enumerate(pieces)])
+        self._byte = np.full(len(pieces), -1)  # The byte that a piece stands for, such as `<0xE2>`.
+        for i, piece in enumerate(pieces):
+            if self._processor.is_byte(i):
+                self._byte[i] = int(piece[1:-1], 16)
         self._is_byte = self._byte >= 0
         self._continues_character = np.isin(self._byte, _CONTINUATION_BYTES)
         self.num_characters = np.where(
@@ -239,8 +241,10 @@ class Tokenizer:
             pack_columns,
         )
 
-        parts = [texts] if pairs is None else [texts, pairs]
-        columns = [self.encode([part] if isinstance(part, str) else part) for part in parts]
+        columns = []
+        for part in [texts] if pairs is None else [texts, pairs]:
+            texts_of_part = [part] if isinstance(part, str) else part
+            columns.append(self.encode(texts_of_part))
         length = input_length(columns, max_length, padding)
         return pack_columns(cut_columns(columns, length, truncation), length)
 
@@ -366,11 +370,11 @@ class Tokenizer:
             if self._continues_character[i]:
                 spans.append(spans[-1])
                 continue
-            if self._is_byte[i]:  # Those of `▁`, in a vocabulary of whole words, are not visible.
-                number = self._byte[ids[k : k + 3]].tolist() != [*WORD_START.encode()]
+            if self._is_byte[i]:  # The bytes of `▁`, in a vocabulary of words, are not visible.
+                num_visible = int(self._byte[ids[k : k + 3]].tolist() != [*WORD_START.encode()])
             else:
-                number = len(piece) - piece.count(WORD_START)
-            last = first + number
+                num_visible = len(piece) - piece.count(WORD_START)
+            last = first + num_visible
             start = end = visible[first][0] if first < len(visible) else len(cleaned)
             if last > first:
                 end = visible[last - 1][1]
@@ -433,9 +437,9 @@ class Tokenizer:
         before, after = self.marks
         if not after:
             return clean_with_alignment(text, *self._cleaning)
-        found, place = marked(text, before), np.arange(len(text) + 1)
-        first, last = realigned(text, found, place, place[1:])
-        cleaned, start, end = clean_with_alignment(found, *self._cleaning)
+        marked_text, place = marked(text, before), np.arange(len(text) + 1)
+        first, last = realigned(text, marked_text, place, place[1:])
+        cleaned, start, end = clean_with_alignment(marked_text, *self._cleaning)
         starts, ends = np.append(first[start], len(text)), last[end - 1]
         with_marks = marked(cleaned, after)
         return with_marks, *realigned(cleaned, with_marks, starts, ends)
@@ -478,7 +482,7 @@ def num_pieces(model_file: str) -> int:
 
 
 def checked_texts(texts: Iterable[str]) -> list[str]:
-    """Returns a list of Python's strings; raises `TypeError` but for a collection of strings."""
+    """Returns a list of Python's strings; raises `TypeError` unless it is a collection of str."""
     refused = bytes | Mapping | set | frozenset
     if (columns := getattr(texts, "columns", getattr(texts, "column_names", None))) is not None:
         raise ArgumentTypeError(
@@ -488,9 +492,9 @@ def checked_texts(texts: Iterable[str]) -> list[str]:
     if isinstance(texts, refused) or not isinstance(texts, Iterable):
         raise ArgumentTypeError(f"text: expected a str or a list of str, got {_kind(texts)}")
     texts = list(texts)
-    for number, text in enumerate(texts):
+    for text_index, text in enumerate(texts):
         if not isinstance(text, str):
-            raise ArgumentTypeError(f"text {number}: expected a str, got {_kind(text)}")
+            raise ArgumentTypeError(f"text {text_index}: expected a str, got {_kind(text)}")
     # Not as strings of NumPy or of an enumeration, which are shown otherwise.
     return [str.__str__(text) for text in texts]
 

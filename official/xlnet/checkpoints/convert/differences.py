@@ -98,7 +98,8 @@ def _of_task(config: XLNetConfig, to: str) -> list[str]:
         "hf": "pass texts one at a time, or batches of texts of equal length",
         "tf1": f"it pads every text; set --summary_type={task.summary}",
     }[to]
-    number, threshold = len(task.text_columns), task.as_dict().get("null_threshold", 0)
+    num_texts = len(task.text_columns)
+    threshold = task.as_dict().get("null_threshold", 0)
     sentences = {
         f"task.summary={task.summary}: {what} includes padding in {name}, and not here, so logits "
         f"of padded texts differ; {how}": has_summary and what is not None,
@@ -107,9 +108,9 @@ def _of_task(config: XLNetConfig, to: str) -> list[str]:
             has_summary and task.long_texts != "truncate"
         ),
         f"task.text_columns: {name} reads texts in one order, this model in both": (
-            len(task.orders(number)) > 1
+            len(task.orders(num_texts)) > 1
         ),
-        f"task.text_columns: {name} takes at most two texts, this model {number}": number > 2,
+        f"task.text_columns: {name} takes at most two texts, this model {num_texts}": num_texts > 2,
         f"task.null_threshold: {name} does not store it; there is no answer if the log odds exceed "
         f"{threshold:g}": bool(threshold),
         f"task.truncation_side: {name} truncates texts on the right": (
@@ -140,9 +141,9 @@ def readme(
     if to != "hf":
         return text and f"Converted by `xlnet convert`. {text}"
     model, task = config.model, config.task
-    kind = f"fine-tuned for {task.name.replace('_', ' ')}" if task.name else "pre-trained"
+    stage = f"fine-tuned for {task.name.replace('_', ' ')}" if task.name else "pre-trained"
     card = (
-        f"{_FRONT_MATTER}# XLNet, {kind}\n\n{model.num_layers} layers of width {model.d_model}, "
+        f"{_FRONT_MATTER}# XLNet, {stage}\n\n{model.num_layers} layers of width {model.d_model}, "
         f"{model.num_parameters / 1e6:.1f} million parameters. Converted by `xlnet convert`.\n"
     )
     numbers = {name: x for name, x in metrics.items() if isinstance(x, float)}

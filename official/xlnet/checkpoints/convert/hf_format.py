@@ -95,8 +95,13 @@ _WITHOUT_EFFECT = re.compile(
     r"|processor_class|auto_map|finetuning_task|chunk_size_feed_forward|gradient_checkpointing)$"
 )
 _READ_APART = (
-    *("n_token", OBJECTIVE_KEY, "ff_activation", "layer_norm_eps", "id2label"),
-    *("model_max_length", "model_input_names"),
+    "n_token",
+    OBJECTIVE_KEY,
+    "ff_activation",
+    "layer_norm_eps",
+    "id2label",
+    "model_max_length",
+    "model_input_names",
 )
 # Values with which a key changes nothing.
 _NEUTRAL = {"padding_side": "left", "remove_space": True, "same_length": False}
@@ -218,15 +223,17 @@ def _read_task(source: Source, name: str, tree: dict[str, Any], path: str) -> No
     logits = head.logits().hf
     if "C" in logits.shape:
         names = value_of(tree, "id2label", path, dict, default={})
-        numbers = list(map(str, range(num_labels(source, logits.name, logits.shape))))
+        class_numbers = list(map(str, range(num_labels(source, logits.name, logits.shape))))
         are_labels = all(isinstance(label, str | int) for label in names.values())
         require_data(
-            not names or (names.keys() == {*numbers} and are_labels),
+            not names or (names.keys() == {*class_numbers} and are_labels),
             f"{path}: id2label",
-            f"a label for each of the {len(numbers)} outputs",
+            f"a label for each of the {len(class_numbers)} outputs",
             shown(names),
         )
-        task.labels = tuple(str(names.get(number, number)) for number in numbers)
+        task.labels = tuple(
+            str(names.get(class_number, class_number)) for class_number in class_numbers
+        )
 
 
 def _kind_of_head(source: Source, tree: dict[str, Any]) -> str:
@@ -236,14 +243,14 @@ def _kind_of_head(source: Source, tree: dict[str, Any]) -> str:
     kernels = sorted({head.logits().hf.name for head in heads.values()})
     require_data(len(kernels) <= 1, source.path, "one head", " and ".join(kernels))
     architectures = value_of(tree, "architectures", CONFIG_FILE, list, default=[])
-    number = next(iter(source.shapes[kernels[0]]), 0) if kernels else 0
+    num_logits = next(iter(source.shapes[kernels[0]]), 0) if kernels else 0
 
     def fit(name: str) -> tuple[bool, bool, bool]:
         head = heads[name]
         return (
             head.architecture in architectures,
             head.problem is not None and head.problem == tree.get("problem_type"),
-            number in head.usual_logits,
+            num_logits in head.usual_logits,
         )
 
     return max(heads, key=fit, default="")
@@ -252,11 +259,11 @@ def _kind_of_head(source: Source, tree: dict[str, Any]) -> str:
 def _repeats_biases(source: Source) -> bool:
     """Whether all layers have equal biases, as `untie_r: false` implies."""
     names = [name for name in source.shapes if name.endswith(_BIASES)]
-    by_kind = [[name for name in names if name.endswith(kind)] for kind in _BIASES]
+    names_by_bias = [[name for name in names if name.endswith(bias)] for bias in _BIASES]
     return all(
-        np.array_equal(source.read(name), source.read(same_kind[0]))
-        for same_kind in by_kind
-        for name in same_kind[1:]
+        np.array_equal(source.read(name), source.read(layer_names[0]))
+        for layer_names in names_by_bias
+        for name in layer_names[1:]
     )
 
 
@@ -276,8 +283,8 @@ class _SafetensorsFile:
         try:
             return self._file.get_tensor(name)
         except (safetensors.SafetensorError, AttributeError, TypeError) as error:
-            kind = self._file.get_slice(name).get_dtype()  # E.g. F8_E4M3, which NumPy lacks.
-            raise DataError(f"{self._path}: {name} of {kind} cannot be read: {error}") from error
+            dtype = self._file.get_slice(name).get_dtype()  # E.g. F8_E4M3, which NumPy lacks.
+            raise DataError(f"{self._path}: {name} of {dtype} cannot be read: {error}") from error
 
 
 def write_hf(folder: str, weights: Weights, vocab_file: str) -> None:
@@ -323,8 +330,8 @@ def save_tensors(tensors: dict[str, np.ndarray], path: str) -> None:
         safetensors.numpy.save_file(tensors, path, metadata={"format": "pt"})
     except safetensors.SafetensorError as error:
         code = re.search(r"os error (\d+)", str(error))
-        number = int(code[1]) if code else errno.EIO
-        raise OSError(number, os.strerror(number), path) from None
+        error_number = int(code[1]) if code else errno.EIO
+        raise OSError(error_number, os.strerror(error_number), path) from None
 
 
 def _hf_config(config: XLNetConfig, architecture: str, head: HeadFormat) -> dict[str, Any]:
@@ -356,8 +363,8 @@ def _hf_config(config: XLNetConfig, architecture: str, head: HeadFormat) -> dict
     if head.problem:
         tree["problem_type"] = head.problem
     if labels := task.labels or head.hf_labels:
-        tree["id2label"] = {str(number): label for number, label in enumerate(labels)}
-        tree["label2id"] = {label: number for number, label in enumerate(labels)}
+        tree["id2label"] = {str(class_number): label for class_number, label in enumerate(labels)}
+        tree["label2id"] = {label: class_number for class_number, label in enumerate(labels)}
     return tree
 
 

@@ -147,15 +147,15 @@ def _token(number: int, content: str, is_normalized: bool, is_special: bool) -> 
 
 def _scores(model: message.Message) -> list[list[Any]]:
     splits_commas = model.normalizer_spec.name not in (OF_TOKENIZERS, KEEPS_WHITESPACE)
-    found = []
+    scores = []
     for piece in model.pieces:
         text = piece.piece
         is_split = len(text) > 1 and text[-1] == "," and text[-2].isdigit()
         score = piece.score - _COMMA_PENALTY * (is_split and splits_commas)
         if piece.type == USER_DEFINED and _keeps_whitespace(model):
             score = USER_DEFINED_SCORE * (len(text.encode()) - 1)
-        found.append([text, score])
-    return found
+        scores.append([text, score])
+    return scores
 
 
 def _keeps_whitespace(model: message.Message) -> bool:
@@ -168,20 +168,26 @@ def _normalizers(
     """HF's normalizers for `text_cleaning.clean` and SentencePiece's own."""
     if _keeps_whitespace(model):
         spaces = [{"type": "Prepend", "prepend": "▁"}, _replace({"String": " "}, "▁")]
-        return [*([{"type": "Lowercase"}] if lowercase else []), *spaces]
-    is_theirs = model.normalizer_spec.name == OF_TOKENIZERS
-    found: list[dict[str, Any]] = [_replace({"String": quotes}, '"') for quotes in ("``", "''")]
+        return [{"type": "Lowercase"}, *spaces] if lowercase else spaces
+    is_hf_normalizer = model.normalizer_spec.name == OF_TOKENIZERS
+    normalizers: list[dict[str, Any]] = [
+        _replace({"String": quotes}, '"') for quotes in ("``", "''")
+    ]
     if not keep_accents:
-        drop = {"type": "StripAccents"} if is_theirs else _replace({"Regex": _combining()}, "")
-        found += [{"type": "NFKD"}, drop]
+        normalizers.append({"type": "NFKD"})
+        if is_hf_normalizer:
+            normalizers.append({"type": "StripAccents"})
+        else:
+            normalizers.append(_replace({"Regex": _combining()}, ""))
     if lowercase:
-        found.append({"type": "Lowercase"})
+        normalizers.append({"type": "Lowercase"})
     if charsmap := model.normalizer_spec.precompiled_charsmap:
         # SentencePiece composes; HF's form of its normalizer changes single characters only.
-        found += [] if is_theirs else [{"type": "NFKC"}]
+        if not is_hf_normalizer:
+            normalizers.append({"type": "NFKC"})
         encoded = base64.b64encode(charsmap).decode()
-        found.append({"type": "Precompiled", "precompiled_charsmap": encoded})
-    return [*found, _replace({"Regex": " {2,}"}, " ")]
+        normalizers.append({"type": "Precompiled", "precompiled_charsmap": encoded})
+    return [*normalizers, _replace({"Regex": " {2,}"}, " ")]
 
 
 def _replace(pattern: dict[str, str], content: str) -> dict[str, Any]:

@@ -71,8 +71,8 @@ def open_tf1(path: str) -> Source:
     source = Source("tf1", path, config, checkpoint.shapes, checkpoint.read)
     logits = HEAD_FORMATS[task.name].logits().tf1 if task.name else None
     if logits and "C" in logits.shape:
-        number = num_labels(source, logits.name.format(scope=scope), logits.shape)
-        task.labels = tuple(map(str, range(number)))
+        num_classes = num_labels(source, logits.name.format(scope=scope), logits.shape)
+        task.labels = tuple(map(str, range(num_classes)))
     return source
 
 

@@ -66,8 +66,8 @@ _GLOBALS: dict[tuple[str, str], Any] = {
         key, offset, tuple(map(operator.index, shape)), strides
     ),
     ("torch._utils", "_rebuild_parameter"): lambda tensor, *_: tensor,
-    **{("torch", name): name for name in _DTYPES},
 }
+_GLOBALS |= {("torch", name): name for name in _DTYPES}
 
 
 class TorchFile:
@@ -170,8 +170,8 @@ class _Unpickler(pickle.Unpickler):
         return _GLOBALS[module, name]
 
     def persistent_load(self, pid: Any) -> str:
-        kind, storage_type, key, _, _, *view = pid
-        if kind != "storage" or any(part is not None for part in view):
+        object_type, storage_type, key, _, _, *view = pid
+        if object_type != "storage" or any(part is not None for part in view):
             raise ValueError("unknown kind of storage")
         self._dtypes[key] = np.dtype(_DTYPES[storage_type])
         return key

@@ -101,18 +101,18 @@ _LM_HEAD = (
 _OPTIONAL = (_MASK_EMBEDDING, "lm_head/bias")
 
 
-def rows_of(config: XLNetConfig, *forms: str) -> tuple[Row, ...]:
+def rows_of(config: XLNetConfig, *formats: str) -> tuple[Row, ...]:
     """Returns the variables of a model that exist in all given formats.
 
     Args:
       config: configuration of the model.
-      *forms: names of formats.
+      *formats: names of formats.
     """
     biases = _BIASES_OF_LAYERS if config.model.untie_r else _SHARED_BIASES
-    name = config.task.name
-    head = HEAD_FORMATS[name].rows if name in HEAD_FORMATS.names() else ()
+    task = config.task.name
+    head = HEAD_FORMATS[task].rows if task in HEAD_FORMATS.names() else ()
     rows = _EMBEDDINGS + _LAYERS + biases + _LM_HEAD + head
-    return tuple(row for row in rows if all(getattr(row, form) for form in forms))
+    return tuple(row for row in rows if all(getattr(row, name) for name in formats))
 
 
 def shapes_of(config: XLNetConfig) -> dict[str, tuple[int, ...]]:
@@ -153,8 +153,8 @@ class Weights:
         self._stacks: dict[str, np.ndarray] = {}
         sizes, shapes = _sizes(source.config), shapes_of(source.config)
         used: set[str] = set()
-        for row in rows_of(source.config, source.form, to):
-            theirs: Name = getattr(row, source.form)
+        for row in rows_of(source.config, source.format, to):
+            theirs: Name = getattr(row, source.format)
             names = _expand(theirs, source.config)
             for name in names:
                 if name in source.shapes:
@@ -194,30 +194,30 @@ class Weights:
         return value
 
 
-def variables_of(form: str, weights: Weights) -> Iterator[tuple[str, np.ndarray]]:
+def variables_of(format_name: str, weights: Weights) -> Iterator[tuple[str, np.ndarray]]:
     """Yields the variables of a model in an output format.
 
     Args:
-      form: name of the format.
+      format_name: name of the format.
       weights: the weights to convert.
 
     Yields:
       Name and float32 value of each variable.
     """
-    for row in rows_of(weights.config, form):
+    for row in rows_of(weights.config, format_name):
         ours = _expand(row.xlnet, weights.config)
         if ours[0] not in weights.shapes:
             continue
-        theirs: Name = getattr(row, form)
+        theirs: Name = getattr(row, format_name)
         names = _expand(theirs, weights.config)
         if "L" in theirs.shape:
             layers = [weights.read(name) for name in ours]
             rest = theirs.shape.replace("L", "")
             yield names[0], np.stack([_reorder(layer, row.xlnet.shape, rest) for layer in layers])
             continue
-        for number, name in enumerate(names):
-            value = weights.read(ours[min(number, len(ours) - 1)])
-            if form != "xlnet":
+        for layer_number, name in enumerate(names):
+            value = weights.read(ours[min(layer_number, len(ours) - 1)])
+            if format_name != "xlnet":
                 value = _in_units_of_labels(row.xlnet.name, value, weights.config)
             yield name, _reorder(value, row.xlnet.shape, theirs.shape)
 

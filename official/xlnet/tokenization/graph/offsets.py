@@ -168,10 +168,10 @@ class OffsetTokenizer(tf.Module):
 
         begin, end = character(begin), character(end)
         is_unknown = piece_ids.values == UNK_ID
-        number = tf.cumsum(tf.cast(is_unknown, tf.int32), exclusive=True)
+        unknown_index = tf.cumsum(tf.cast(is_unknown, tf.int32), exclusive=True)
         piece_length = tf.where(
             is_unknown,
-            tf.gather(tf.concat([unknown, [0]], 0), tf.minimum(number, tf.size(unknown))),
+            tf.gather(tf.concat([unknown, [0]], 0), tf.minimum(unknown_index, tf.size(unknown))),
             tf.gather(self._visible, piece_ids.values),
         )
         # A piece begins at its first character that normalization does not remove or make a space,

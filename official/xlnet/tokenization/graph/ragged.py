@@ -50,8 +50,8 @@ def slices(
       Ragged tensor [N, (…)].
     """
     first = tf.gather(tf.cast(ragged.row_starts(), tf.int32), row) + start
-    which, place = ranges(length)
-    values = tf.gather(ragged.values, tf.gather(first, which) + place)
+    slice_index, place = ranges(length)
+    values = tf.gather(ragged.values, tf.gather(first, slice_index) + place)
     return tf.RaggedTensor.from_row_lengths(values, tf.cast(length, tf.int64), validate=False)
 
 

@@ -158,12 +158,12 @@ class Expansion(tf.Module):
         """
         super().__init__()
         # Sequence 0 means "unchanged"; it has length 1.
-        number = np.zeros(max(sys.maxunicode, *table, 0) + 1, np.int32)
-        number[list(table)] = np.arange(2, len(table) + 2)
-        number[np.asarray(others, np.int32)] = 1
+        sequence_index = np.zeros(max(sys.maxunicode, *table, 0) + 1, np.int32)
+        sequence_index[list(table)] = np.arange(2, len(table) + 2)
+        sequence_index[np.asarray(others, np.int32)] = 1
         sequences = [for_others, *table.values()]
         lengths = np.array([1, *map(len, sequences)], np.int32)
-        self._lookup = PagedTable(number)
+        self._lookup = PagedTable(sequence_index)
         self._lengths = tf.constant(lengths)
         self._starts = tf.constant(np.cumsum(lengths) - lengths, tf.int32)
         self._values = tf.constant([0, *itertools.chain(*sequences)], tf.int32)
