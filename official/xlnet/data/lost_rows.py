@@ -57,13 +57,13 @@ def check_lost(
       DataError: train.csv: 3 of 12 rows cannot be used (malformed_rows 3); expected at most 0.05 of
         them, see --max_lost
     """
-    number = sum(lost.values())
-    if not number:
+    num_lost = sum(lost.values())
+    if not num_lost:
         return
     reasons = ", ".join(f"{reason} {count}" for reason, count in lost.items() if count)
-    message = f"{where}: {number} of {total} {unit} cannot be used ({reasons})"
+    message = f"{where}: {num_lost} of {total} {unit} cannot be used ({reasons})"
     first = f"; the first: {first}" if first else ""
-    if number > max_lost * total:
+    if num_lost > max_lost * total:
         raise DataError(
             f"{message}; expected at most {max_lost:.3g} of them, see --max_lost{first}"
         )
@@ -77,12 +77,15 @@ def log_counts(source: str, counts: Mapping[str, Any]) -> None:
       source: the file; `-` for standard input.
       counts: numbers, some of them by a name of `_SAID`.
     """
-    said = [
-        f"{number:,} {what.removesuffix('s') if number == 1 else what}"
-        for name, what in _SAID.items()
-        if (number := counts.get(name))
-    ]
-    Progress(sys.stderr).log_line(f"{_named(source)}: {', '.join(said)}")
+    phrases = []
+    for name, words in _SAID.items():
+        count = counts.get(name)
+        if not count:
+            continue
+        if count == 1:
+            words = words.removesuffix("s")
+        phrases.append(f"{count:,} {words}")
+    Progress(sys.stderr).log_line(f"{_named(source)}: {', '.join(phrases)}")
 
 
 def _named(source: str) -> str:

@@ -161,16 +161,17 @@ class Records:
         replicas = context.num_replicas_in_sync
         expected = f"a multiple of the {replicas} replicas"
         require(not batch_size % replicas, "training.batch_size", expected, batch_size)
-        number = batch_size // context.num_input_pipelines  # Number of rows of this pipeline.
-        rows = range(number * context.input_pipeline_id, number * (context.input_pipeline_id + 1))
+        num_rows = batch_size // context.num_input_pipelines  # Number of rows of this pipeline.
+        first_row = num_rows * context.input_pipeline_id
+        rows = range(first_row, first_row + num_rows)
         rows_per_batch = batch_size // replicas
         schedule = LaneSchedule(position or Position.start(batch_size), lanes.windows_per_lane)
         starts = word_starts(self._tokenizer, self._phrases)
 
         def to_batch(index: tf.Tensor, records: tf.Tensor) -> dict[str, tf.Tensor]:
             first = index * rows_per_batch  # First row, counted over all steps.
-            step = start_step + first // number
-            row = rows.start + first % number + tf.range(rows_per_batch, dtype=tf.int64)
+            step = start_step + first // num_rows
+            row = rows.start + first % num_rows + tf.range(rows_per_batch, dtype=tf.int64)
             batch = _parsed(records, manifest, starts, self._tokenizer.letter_case)
             return _scheduled(batch, manifest, lanes, *schedule.at(step, row))
 
@@ -180,7 +181,7 @@ class Records:
         num_batches = tf.data.INFINITE_CARDINALITY
         if epochs is not None:
             steps_in_epochs = epochs * lanes.num_lanes // batch_size * lanes.windows_per_lane
-            num_batches = max(steps_in_epochs - start_step, 0) * number // rows_per_batch
+            num_batches = max(steps_in_epochs - start_step, 0) * num_rows // rows_per_batch
             dataset = dataset.take(num_batches)
         dataset = dataset.apply(tf.data.experimental.assert_cardinality(num_batches))
         options = tf.data.Options()
@@ -363,8 +364,8 @@ def _records(
         """The lanes that a row reads in sequence: (number, index of the first window)."""
 
         def next_lane(step: tf.Tensor, _) -> tuple[tf.Tensor, tuple[tf.Tensor, tf.Tensor]]:
-            number, window, _ = schedule.at(step, row[tf.newaxis])
-            return step + lanes.windows_per_lane - window[0], (number[0], window[0])
+            lane, window, _ = schedule.at(step, row[tf.newaxis])
+            return step + lanes.windows_per_lane - window[0], (lane[0], window[0])
 
         start = tf.constant(start_step, tf.int64)
         return tf.data.Dataset.from_tensors(0).repeat().scan(start, next_lane)

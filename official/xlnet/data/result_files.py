@@ -113,8 +113,8 @@ def vector_file(path: str, rows: Sequence[Mapping[str, Any]], width: int) -> Ite
             if ending == ".npy":
                 file.write(np.ascontiguousarray(vectors, "<f4").tobytes())
             else:
-                kind = schema.field("vector").type
-                column = FixedSizeListArray.from_arrays(vectors.ravel(), type=kind)
+                vector_type = schema.field("vector").type
+                column = FixedSizeListArray.from_arrays(vectors.ravel(), type=vector_type)
                 others = Table.from_pylist(list(rows), schema.remove(len(schema) - 1))
                 writer.write_table(others.append_column("vector", column))
 

@@ -137,7 +137,9 @@ class Manifest:
         facts: list[tuple[str, Any, bool, str]] = [
             ("seq_len", self.seq_len, 3 < self.seq_len <= most, f"from 4 to {most}"),
             (
-                *("reuse_len", self.reuse_len, 0 <= self.reuse_len < self.seq_len - 3),
+                "reuse_len",
+                self.reuse_len,
+                0 <= self.reuse_len < self.seq_len - 3,
                 f"from 0 to seq_len - 4 = {self.seq_len - 4}",
             ),
             ("vocab_size", self.vocab_size, 0 < self.vocab_size <= most, f"from 1 to {most}"),
@@ -150,16 +152,13 @@ class Manifest:
                 (f"{name}: num_lanes", lanes, 0 < lanes == len(files), f"{len(files)}, one a file"),
                 (f"{name}: windows_per_lane", windows, 0 < product <= most, "above 0"),
                 (f"{name}: windows", split.windows, split.windows == product, f"{product}"),
-                *(
-                    (f"{name}: {key}", number, number >= 0, "at least 0")
-                    for key in ("documents", "tokens", "dropped_tokens")
-                    for number in [getattr(split, key)]
-                ),
-                *(
-                    (f"{name}: files", file, os.path.basename(file) == file, "names of files")
-                    for file in files
-                ),
             ]
+            for key in ("documents", "tokens", "dropped_tokens"):
+                count = getattr(split, key)
+                facts.append((f"{name}: {key}", count, count >= 0, "at least 0"))
+            for file in files:
+                is_name = os.path.basename(file) == file
+                facts.append((f"{name}: files", file, is_name, "names of files"))
         for key, value, holds, expected in facts:
             require_data(holds, f"{path} is damaged: {key}", expected, shown(value))
 

@@ -36,15 +36,15 @@ def write_json_lines(path: str | None, rows: Iterable[dict[str, Any]]) -> int:
         flushed.
       rows: JSON-serializable dictionaries.
     """
-    number, is_standard = 0, path in (None, STANDARD)
+    num_rows, is_standard = 0, path in (None, STANDARD)
     with contextlib.nullcontext() if is_standard else atomic_write(str(path)) as file:
         for row in rows:
-            number += 1
+            num_rows += 1
             if file is None:
                 print(json_line(row), flush=True)
             else:
                 file.write(json_text(row).encode() + b"\n")
-    return number
+    return num_rows
 
 
 def batched(rows: Iterable[_T], size: int) -> Iterator[list[_T]]:
@@ -71,12 +71,12 @@ def incoming_rows(size: int) -> Iterator[list[Any]]:
         if not before:
             lines[0] = lines[0].removeprefix(BYTE_ORDER_MARK)
             is_json = lines[0].lstrip().startswith(b"{")
-            kind = "a JSON object, as the first one is" if is_json else "a text"
-            Progress(sys.stderr).log_line(f"standard input: each line is read as {kind}")
+            row_type = "a JSON object, as the first one is" if is_json else "a text"
+            Progress(sys.stderr).log_line(f"standard input: each line is read as {row_type}")
         rows: list[Any] = []
         try:
-            for number, line in enumerate(lines, before + 1):
-                rows.append(_row(line, is_json, f"standard input, line {number}"))
+            for line_number, line in enumerate(lines, before + 1):
+                rows.append(_row(line, is_json, f"standard input, line {line_number}"))
         finally:  # Lines before a wrong one are answered.
             yield from batched(rows, size)
         before += len(rows)

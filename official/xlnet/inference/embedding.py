@@ -119,10 +119,10 @@ class TextEmbedder(PickledByPath):
             raise ConfigError("tokenizer: expected the encoder's tokenizer, got none")
         num_layers = encoder.config.model.num_layers
         layers = list(layer) if isinstance(layer, Sequence) else [layer]
-        for number in layers:
-            Range(-num_layers - 1, num_layers).check(number, "layer")
+        for layer_number in layers:
+            Range(-num_layers - 1, num_layers).check(layer_number, "layer")
         require(bool(layers), "layer", "at least one", layer)
-        layers = [number % (num_layers + 1) for number in layers]
+        layers = [layer_number % (num_layers + 1) for layer_number in layers]
         max_length = encoder.config.data.seq_len if max_length is None else max_length
         check_length(1, max_length)
         self._window_stride = window_stride

@@ -93,7 +93,9 @@ def require_language_model(config: XLNetConfig, takes_masked: bool = False) -> N
     kinds, verb = list(_GENERATED), "generates"
     if takes_masked:
         verb = "scores"
-        kinds += [kind for kind in OBJECTIVES.names() if ObjectiveConfig(kind=kind).predicts_masked]
+        for name in OBJECTIVES.names():
+            if ObjectiveConfig(kind=name).predicts_masked:
+                kinds.append(name)
     require_one_of(f"objective.kind of a model that {verb} text", objective.kind, kinds)
 
 

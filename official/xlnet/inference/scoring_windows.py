@@ -158,10 +158,10 @@ def masked_batches(
         for window in windows_of(config, len(parts.ids)):
             ranks, role = window.ranks(parts, uniform), parts.role[window.new : window.end]
             first = Window(0, window.length, 0)
-            for number in np.flatnonzero(role == TARGET):
-                is_masked = role == HIDDEN if is_pseudo else ranks > ranks[number]
-                is_masked[number] = True
-                place = window.num_known + int(number)
+            for target in np.flatnonzero(role == TARGET):
+                is_masked = role == HIDDEN if is_pseudo else ranks > ranks[target]
+                is_masked[target] = True
+                place = window.num_known + int(target)
                 token_ids = parts.ids[window.start : window.end].copy()
                 token_ids[window.num_known :][is_masked] = MASK_ID
                 batch = waiting.setdefault(window.length, [])

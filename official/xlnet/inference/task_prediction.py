@@ -101,9 +101,9 @@ def _layers(model: XLNetTaskModel) -> Forward:
 def _rows_of_replica(batch: Batch, replica: tf.distribute.ReplicaContext) -> Batch:
     """An equal share of the units of a batch for each replica."""
     num_units = batch["weight"].shape[0] // replica.num_replicas_in_sync
-    number = replica.replica_id_in_sync_group
+    replica_number = replica.replica_id_in_sync_group
     shares = {name: tf.reshape(x, [-1, num_units, *x.shape[1:]]) for name, x in batch.items()}
-    return {name: x[number] for name, x in shares.items()}
+    return {name: x[replica_number] for name, x in shares.items()}
 
 
 def evaluate_examples(

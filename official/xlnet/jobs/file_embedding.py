@@ -6,7 +6,6 @@ import base64
 import collections
 import dataclasses
 import functools
-import itertools
 import sys
 import time
 from collections.abc import Iterable, Iterator, Sequence
@@ -152,9 +151,13 @@ def _results(answered: Iterable[Any], width: int) -> Iterator[tuple[list[Row], n
     first = 1
     for rows, (spans, vectors) in answered:
         if spans is not None:
-            texts = zip(itertools.count(first), rows, spans, strict=False)
+            parts = []
+            for text_number, (row, spans_of_row) in enumerate(
+                zip(rows, spans, strict=False), first
+            ):
+                parts += [_part(text_number, row, span) for span in spans_of_row]
             first += len(rows)
-            rows = [_part(number, row, span) for number, row, some in texts for span in some]
+            rows = parts
         yield rows, np.frombuffer(base64.b64decode(vectors), "<f4").reshape(len(rows), width)
 
 

@@ -144,7 +144,7 @@ def _part_of(shard: str | None) -> tuple[int, int]:
 
 
 def _served_task(name: str | None, inputs: Sequence[str], path: str) -> TaskConfig:
-    """The settings of a served task: by its name, or by its inputs, if these are a task's own."""
+    """Settings of a served task, by its name, or by the names of its inputs if they identify it."""
     known = DATASETS.find(name or "", {})
     inferred = INPUTS.find(",".join(sorted(inputs)), INPUTS[""])
     task = TaskConfig(name=known.get("name", name) or inferred)

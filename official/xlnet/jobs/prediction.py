@@ -87,15 +87,15 @@ class Predictor(PickledByPath):
         if isinstance(inputs, str | Example):
             return self([inputs])[0]
         settings = self._ensemble.task.config.task
-        found = self._ensemble.predict(stream_task(inputs, settings))
-        predictions = [with_label_type(prediction, settings.label_type) for prediction in found]
+        answers = self._ensemble.predict(stream_task(inputs, settings))
+        predictions = [with_label_type(prediction, settings.label_type) for prediction in answers]
         names = {*getattr(inputs, "columns", ())} - {*settings.text_columns}
         # Of ranking, it is `document_id`.
         has_ids = bool({str(name).lower() for name in names} & {*ID_COLUMNS, "document_id"})
         labels = inputs.index.tolist() if hasattr(inputs, "iloc") and not has_ids else []
-        for number, label in enumerate(labels):
-            if predictions[number]["id"] == str(number + 1):  # Not an id of an example.
-                predictions[number]["id"] = label
+        for index, label in enumerate(labels):
+            if predictions[index]["id"] == str(index + 1):  # Not an id of an example.
+                predictions[index]["id"] = label
         return predictions
 
 

@@ -36,4 +36,4 @@ def num_parallel_slices(
     if num_rows is None or has_accelerator:
         return 1
     most = min(num_cores(), _MOST_SLICES)
-    return max(number for number in range(1, most + 1) if num_rows % number == 0)
+    return max(num_slices for num_slices in range(1, most + 1) if num_rows % num_slices == 0)

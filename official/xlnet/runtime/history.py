@@ -42,8 +42,8 @@ def read_history(model_dir: AnyPath) -> list[dict[str, Any]]:
     except FileNotFoundError:
         return []
     history = []
-    for number, text in enumerate(lines, start=1):
-        where = f"{path}, line {number}"
+    for line_number, text in enumerate(lines, start=1):
+        where = f"{path}, line {line_number}"
         line = conform(parse_json(text, where), dict[str, Any], where)
         line["step"] = conform(line.get("step"), int, f"{where}: step")
         line["loss"] = conform(line.get("loss"), float, f"{where}: loss")

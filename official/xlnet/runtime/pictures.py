@@ -26,14 +26,20 @@ class DisplayMixin:
         raise NotImplementedError
 
     def __repr__(self) -> str:
-        shown = [f"{name}={_size(value)}" for name, value in vars(self).items()]
-        return f"{type(self).__name__}({', '.join(shown)})"
+        fields = [f"{name}={_size(value)}" for name, value in vars(self).items()]
+        return f"{type(self).__name__}({', '.join(fields)})"
 
     def __eq__(self, other: object) -> bool:
         if type(self) is not type(other):
             return NotImplemented
-        pairs = [(value, vars(other)[name]) for name, value in vars(self).items()]
-        return all(np.array_equal(x, y) if isinstance(x, np.ndarray) else x == y for x, y in pairs)
+        for name, value in vars(self).items():
+            other_value = getattr(other, name)
+            if isinstance(value, np.ndarray):
+                if not np.array_equal(value, other_value):
+                    return False
+            elif value != other_value:
+                return False
+        return True
 
     def _repr_png_(self) -> bytes:
         return png(self.plot())

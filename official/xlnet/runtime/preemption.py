@@ -36,8 +36,8 @@ class TerminationSignal:
         return self
 
     def __exit__(self, *error) -> None:
-        for number, handler in self._previous.items():
-            signal.signal(number, handler)
+        for signal_number, handler in self._previous.items():
+            signal.signal(signal_number, handler)
 
     def _handle(self, number: int, frame: FrameType | None) -> None:
         self.received = number

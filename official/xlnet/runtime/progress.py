@@ -156,9 +156,9 @@ def loading_tensorflow() -> contextlib.AbstractContextManager[None]:
     return waiting("loading TensorFlow")
 
 
-def per_second(number: int, start: float) -> float:
+def per_second(num_items: int, start: float) -> float:
     """Items per second since `start`, a time of `time.monotonic`."""
-    return round(number / max(time.monotonic() - start, _SHORTEST_SECONDS), 1)
+    return round(num_items / max(time.monotonic() - start, _SHORTEST_SECONDS), 1)
 
 
 def minutes_and_seconds(seconds: float) -> str:

@@ -146,14 +146,14 @@ class Watch:
         steps = range(first_step, step + 1)
         where = _NOT_FOUND
         windows: list[int] = []
-        for number in steps:
-            result = first_bad_value(self._model, self._data.batch(number))
+        for step_number in steps:
+            result = first_bad_value(self._model, self._data.batch(step_number))
             if result is not None:
                 where, windows = result
                 break
         if not windows:
-            for number in steps:
-                windows = windows + self._data.windows(number)
+            for step_number in steps:
+                windows = windows + self._data.windows(step_number)
         return where, windows
 
     def good(self, first_step: int, step: int, loss: float) -> None:

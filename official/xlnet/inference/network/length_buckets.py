@@ -39,8 +39,8 @@ def in_buckets(
         bucket_U = tf.reduce_sum(tf.cast(needed_U[:, None] > length_L[:-1], tf.int32), axis=1)
         longest = tf.gather(length_L, tf.reduce_max(tf.concat([[0], bucket_U], axis=0)))
         index, parts = [], []
-        for number, length in enumerate(lengths):
-            rows = tf.cast(tf.where(bucket_U == number)[:, 0], tf.int32)
+        for bucket, length in enumerate(lengths):
+            rows = tf.cast(tf.where(bucket_U == bucket)[:, 0], tf.int32)
             index.append(rows)
             parts.append(_part(graphs, inputs, rows, length, longest, per_token))
         order = tf.math.invert_permutation(tf.concat(index, axis=0))
@@ -74,27 +74,32 @@ def _part(graphs, inputs, rows, length, longest, per_token):
             lambda: _in_parts(call, rows, at_once, run.structured_outputs),
         )
         missing = [[0, 0], [longest - length, 0]]
-        return {
-            name: tf.pad(x, missing + [[0, 0]] * (x.shape.rank - 2)) if name in per_token else x
-            for name, x in outputs.items()
-        }
+        padded = {}
+        for name, x in outputs.items():
+            if name in per_token:
+                x = tf.pad(x, missing + [[0, 0]] * (x.shape.rank - 2))
+            padded[name] = x
+        return padded
 
     def none():  # The longest length that is needed may be less than this one.
-        shapes = {
-            name: [0, longest, *x.shape[2:]] if name in per_token else [0, *x.shape[1:]]
-            for name, x in run.structured_outputs.items()
-        }
-        return {name: tf.zeros(shapes[name], x.dtype) for name, x in run.structured_outputs.items()}
+        empty = {}
+        for name, x in run.structured_outputs.items():
+            shape = [0, longest, *x.shape[2:]] if name in per_token else [0, *x.shape[1:]]
+            empty[name] = tf.zeros(shape, x.dtype)
+        return empty
 
     return tf.cond(tf.size(rows) > 0, some, none)
 
 
 def _in_parts(call, rows, at_once, specs):
     """`call(rows)`, a few rows at a time."""
-    number = (tf.size(rows) + at_once - 1) // at_once
+    num_parts = (tf.size(rows) + at_once - 1) // at_once
     arrays = {
         name: tf.TensorArray(
-            x.dtype, number, infer_shape=False, element_shape=tf.TensorShape([None, *x.shape[1:]])
+            x.dtype,
+            num_parts,
+            infer_shape=False,
+            element_shape=tf.TensorShape([None, *x.shape[1:]]),
         )
         for name, x in specs.items()
     }
@@ -104,7 +109,7 @@ def _in_parts(call, rows, at_once, specs):
         return index + 1, {name: arrays[name].write(index, x) for name, x in outputs.items()}
 
     _, arrays = tf.while_loop(
-        lambda index, _: index < number, step, (0, arrays), parallel_iterations=1
+        lambda index, _: index < num_parts, step, (0, arrays), parallel_iterations=1
     )
     return {name: array.concat() for name, array in arrays.items()}
 

@@ -84,7 +84,7 @@ class StackedDepth(ConfiguredLayer):
           new_block: creates a block, given `name`.
           num_layers: number of layers, L.
         """
-        return [new_block(name=f"layer_{number}") for number in range(num_layers)]
+        return [new_block(name=f"layer_{layer}") for layer in range(num_layers)]
 
     def encoded(self, number: int, hidden_states: tf.Tensor) -> tf.Tensor:
         """Inputs of layer `number`, which counts from 0."""
@@ -99,6 +99,6 @@ class StackedDepth(ConfiguredLayer):
         training: bool | None = None,
     ) -> DepthOutputs:
         num_steps = tf.fill(sizes(hidden_states)[:2], num_layers)
-        for number in range(num_layers):
-            hidden_states = step(number, self.encoded(number, hidden_states))
+        for layer in range(num_layers):
+            hidden_states = step(layer, self.encoded(layer, hidden_states))
         return DepthOutputs(hidden_states, num_steps)

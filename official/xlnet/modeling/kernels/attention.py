@@ -98,14 +98,14 @@ def with_fast_forms(reference: Callable[..., tuple[tf.Tensor, tf.Tensor]]) -> Ca
             sinusoids = sinusoids.of_distances()
         is_static = _has_static_sizes(mask) and not is_unusual
         if is_static or isinstance(sinusoids, FactoredSinusoids):
-            given = hidden_states, mask, sinusoids, weights
-            return _fast_attention(*given, *rest, recompute), None
+            inputs = hidden_states, mask, sinusoids, weights
+            return _fast_attention(*inputs, *rest, recompute), None
         if return_probabilities or not recompute:
             return reference(hidden_states, mask, sinusoids, weights, *rest)
 
         def output_of(seed, hidden_states, *weights):
-            given = hidden_states, mask, sinusoids, AttentionWeights(*weights)
-            return reference(*given, *rest[:-1], seed)[0]
+            inputs = hidden_states, mask, sinusoids, AttentionWeights(*weights)
+            return reference(*inputs, *rest[:-1], seed)[0]
 
         return recomputed(output_of)(dropout_seed, hidden_states, *weights), None
 

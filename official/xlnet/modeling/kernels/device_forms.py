@@ -20,8 +20,8 @@ def device() -> str:
     """The kind of device that graphs are built for, one of `DEVICES`."""
     if _chosen is not None:
         return _chosen
-    found = {logical.device_type for logical in tf.config.list_logical_devices()}
-    return next(kind for kind in DEVICES if kind in found)
+    device_types = {logical.device_type for logical in tf.config.list_logical_devices()}
+    return next(device_type for device_type in DEVICES if device_type in device_types)
 
 
 def has_accelerator() -> bool:

@@ -75,13 +75,13 @@ def attention(
     if mask.query.positions.shape[1] != 0:
         streams.append((query_BPD, mask.query))
     outputs, probabilities = [], []
-    for number, (input_BXD, rows) in enumerate(streams):
+    for stream, (input_BXD, rows) in enumerate(streams):
         query_BXNH = tf.einsum("bxd,dnh->bxnh", input_BXD, weights.query)
         score_BNXK = _scores(query_BXNH, key_BKNH, position_BRNH, weights, rows, mask.keys)
         p_BNXK = _softmax(score_BNXK, can_attend(rows, mask.keys, causal))
         probabilities.append(p_BNXK)
         if dropout_seed is not None:  # Each stream has a dropout mask of its own.
-            p_BNXK = dropout(p_BNXK, dropout_rate, fold_in(dropout_seed, number))
+            p_BNXK = dropout(p_BNXK, dropout_rate, fold_in(dropout_seed, stream))
         outputs.append(tf.einsum("bnxk,bknh->bxnh", tf.cast(p_BNXK, value_BKNH.dtype), value_BKNH))
     output_BXD = tf.einsum("bxnh,dnh->bxd", tf.concat(outputs, axis=1), weights.output)
     return output_BXD, probabilities[0]

@@ -25,8 +25,13 @@ SCALE = 2.0  # s.
 
 # Attributes of the layers of blocks: queries, keys, values, output, feed-forward; and of Keras.
 _KERNELS = (
-    *("query_kernel", "key_kernel", "value_kernel", "output_kernel"),
-    *("inner_kernel", "outer_kernel", "kernel"),
+    "query_kernel",
+    "key_kernel",
+    "value_kernel",
+    "output_kernel",
+    "inner_kernel",
+    "outer_kernel",
+    "kernel",
 )
 
 

@@ -171,7 +171,10 @@ class XLNetBlock(GuardedLayer):
 
     def build(self, input_shape):
         build_layers(
-            *(self.attention, self.attention_norm, self.feed_forward, self.feed_forward_norm),
+            self.attention,
+            self.attention_norm,
+            self.feed_forward,
+            self.feed_forward_norm,
             input_shape=input_shape,
         )
         super().build(input_shape)

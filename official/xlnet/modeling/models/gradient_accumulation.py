@@ -39,7 +39,7 @@ def accumulated(gradients: Callable, num_rows: int | None, training: TrainingCon
 
 
 def _in_sequence(gradients: Callable, num_slices: int) -> Callable:
-    """`gradients`, as `accumulated` takes it, of slices of which each waits for the one before."""
+    """Gradients summed over slices, each of which waits for the one before; see `accumulated`."""
 
     def summed(task: ObjectiveBatch, seed: tf.Tensor):
         return _sums_in_sequence(gradients, num_slices, task, seed)
@@ -50,16 +50,16 @@ def _in_sequence(gradients: Callable, num_slices: int) -> Callable:
 def _sums_in_sequence(
     gradients: Callable, num_slices: int, task: ObjectiveBatch, seed: tf.Tensor
 ) -> tuple[list[tf.Tensor | None], tf.Tensor, tf.Tensor | None]:
-    """What `gradients` returns of a batch, summed over slices that are computed in turn."""
+    """Sums of the results of `gradients` over slices, which are computed in turn."""
 
-    def one_slice(number: tf.Tensor):
-        return gradients(_slice(task, number, num_slices), fold_in(seed, number))
+    def one_slice(slice_number: tf.Tensor):
+        return gradients(_slice(task, slice_number, num_slices), fold_in(seed, slice_number))
 
-    def body(number, total, loss_sum, memories):
-        part, part_loss, memory = one_slice(number)
+    def body(slice_number, total, loss_sum, memories):
+        part, part_loss, memory = one_slice(slice_number)
         total = [a + b for a, b in zip(total, _dense(part), strict=True)]
-        memories = [states.write(number, memory) for states in memories]
-        return number + 1, total, loss_sum + part_loss, memories
+        memories = [states.write(slice_number, memory) for states in memories]
+        return slice_number + 1, total, loss_sum + part_loss, memories
 
     first, loss_sum, memory = one_slice(tf.constant(0))
     with tf.control_dependencies(_dense(first)):  # Or the second slice would begin beside it.
@@ -69,7 +69,7 @@ def _sums_in_sequence(
         states = tf.TensorArray(memory.dtype, num_slices, element_shape=memory.shape)
         memories = [states.write(0, memory)]
     _, total, loss_sum, memories = tf.while_loop(
-        lambda number, *_: number < num_slices,
+        lambda slice_number, *_: slice_number < num_slices,
         body,
         (second, _dense(first), loss_sum, memories),
         parallel_iterations=1,
@@ -97,13 +97,16 @@ def _in_parallel(gradients: Callable, num_slices: int) -> Callable:
 
     def summed(task: ObjectiveBatch, seed: tf.Tensor):
         parts = []
-        for number in range(num_slices):
-            parts.append(gradients(_slice(task, number, num_slices), fold_in(seed, number)))
-        of_slices, loss_sums, memories = zip(*parts, strict=True)
-        total = [
-            tf.add_n(_dense(each)) if each[0] is not None else None
-            for each in zip(*of_slices, strict=True)
-        ]
+        for slice_number in range(num_slices):
+            part = _slice(task, slice_number, num_slices)
+            parts.append(gradients(part, fold_in(seed, slice_number)))
+        gradients_of_slices, loss_sums, memories = zip(*parts, strict=True)
+        total: list[tf.Tensor | None] = []
+        for slice_gradients in zip(*gradients_of_slices, strict=True):
+            if slice_gradients[0] is None:
+                total.append(None)
+            else:
+                total.append(tf.add_n(_dense(slice_gradients)))
         memory = None if memories[0] is None else tf.concat(memories, axis=1)
         return total, tf.add_n(loss_sums), memory
 
@@ -115,22 +118,25 @@ def _dense(gradients) -> list[tf.Tensor]:
     return [tf.convert_to_tensor(gradient) for gradient in gradients if gradient is not None]
 
 
-def _slice(task: ObjectiveBatch, number: int | tf.Tensor, num_slices: int) -> ObjectiveBatch:
+def _slice(task: ObjectiveBatch, slice_number: int | tf.Tensor, num_slices: int) -> ObjectiveBatch:
     """The rows of one of `num_slices` slices of a batch."""
     batch_size = task.labels_BP.shape[0]
     if batch_size is not None and batch_size % num_slices == 0:
         size = batch_size // num_slices
-        chosen = number * size + tf.range(size)
+        chosen = slice_number * size + tf.range(size)
     else:  # The last batch of Keras' `fit` may be smaller; sizes of its slices differ by one.
         size, num_rows = None, tf.shape(task.labels_BP)[0]
-        chosen = tf.range(number * num_rows // num_slices, (number + 1) * num_rows // num_slices)
+        chosen = tf.range(
+            slice_number * num_rows // num_slices, (slice_number + 1) * num_rows // num_slices
+        )
 
     def rows(x: tf.Tensor, axis: int = 0) -> tf.Tensor:
         sliced = tf.gather(x, chosen, axis=axis)
         return tf.ensure_shape(sliced, [*x.shape[:axis], size, *x.shape[axis + 1 :]])
 
-    inputs = {
-        name: rows(value, axis=1 if name == "memory" else 0) for name, value in task.inputs.items()
-    }
+    inputs = {}
+    for name, value in task.inputs.items():
+        batch_axis = 1 if name == "memory" else 0
+        inputs[name] = rows(value, batch_axis)
     auxiliary = tf.nest.map_structure(rows, task.auxiliary)
     return ObjectiveBatch(inputs, rows(task.labels_BP), rows(task.mask_BP), auxiliary)

@@ -122,10 +122,10 @@ class TrainableModel(CheckedFit):
             "loss_weights": loss_weights,
             "weighted_metrics": weighted_metrics,
         }
-        given = [f"{name}={value!r}" for name, value in unused.items() if value is not None]
-        own = ", ".join(metric.name for metric in self.metrics)
-        why = f"as {type(self).__name__} computes its own loss and metrics ({own})"
-        require_config(not given, "compile", f"an optimizer alone, {why}", ", ".join(given))
+        refused = [f"{name}={value!r}" for name, value in unused.items() if value is not None]
+        metric_names = ", ".join(metric.name for metric in self.metrics)
+        why = f"as {type(self).__name__} computes its own loss and metrics ({metric_names})"
+        require_config(not refused, "compile", f"an optimizer alone, {why}", ", ".join(refused))
         super().compile(optimizer=optimizer, **kwargs)
         with self.distribute_strategy.scope():
             if IS_KERAS_3 and not self.optimizer.built:

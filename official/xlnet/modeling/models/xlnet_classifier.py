@@ -125,18 +125,21 @@ class XLNetClassifier(EncoderWithHead):
         return super().call(inputs, training, dropout_seed)["logits"]
 
     def get_config(self) -> dict[str, Any]:
-        parts = {"encoder": self.encoder, "preprocessor": self.preprocessor}
+        serialize = keras.saving.serialize_keras_object
         return {
             "name": self.name,
             "num_classes": None if self.config.task.name else self.num_classes,
-            **{k: keras.saving.serialize_keras_object(part) for k, part in parts.items()},
+            "encoder": serialize(self.encoder),
+            "preprocessor": serialize(self.preprocessor),
         }
 
     @classmethod
     def from_config(cls, config, custom_objects=None):
-        load = keras.saving.deserialize_keras_object
-        parts = ("encoder", "preprocessor")
-        return cls(**{k: load(x) if k in parts else x for k, x in config.items()})
+        config = dict(config)
+        for part in ("encoder", "preprocessor"):
+            if part in config:
+                config[part] = keras.saving.deserialize_keras_object(config[part])
+        return cls(**config)
 
 
 def _resolved(measure: Any, module: Any) -> Any:

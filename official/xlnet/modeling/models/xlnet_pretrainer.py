@@ -156,8 +156,8 @@ class XLNetPretrainer(LanguageModel, TrainableModel):
         return tf.stack([loss_sum, *self.auxiliary.loss_sums(outputs, task)])
 
     def _update_losses(self, loss_sums: tf.Tensor, counts: tf.Tensor) -> None:
-        for number, metric in enumerate(self.loss_metrics):
-            metric.add(loss_sums[number], counts[number])
+        for index, metric in enumerate(self.loss_metrics):
+            metric.add(loss_sums[index], counts[index])
 
     def test_step(self, batch: dict[str, tf.Tensor]) -> dict[str, tf.Tensor]:
         """Losses of a batch; memory is carried from batch to batch as in training."""

@@ -151,12 +151,12 @@ class XLNetTaskModel(EncoderWithHead, TrainableModel):
                 weights = self.head.num_items(part) * part["weight"]
                 cost_sum = self.with_layer_losses(loss_sum, weights)
                 loss = self.scaled_loss(tf.math.divide_no_nan(cost_sum, global_count))
-            grads = zip(tape.gradient(loss, variables), variables, strict=True)
-            return (
-                [tf.convert_to_tensor(tf.zeros_like(v) if g is None else g) for g, v in grads],
-                loss_sum,
-                None,
-            )
+            gradients = []
+            for gradient, variable in zip(tape.gradient(loss, variables), variables, strict=True):
+                if gradient is None:
+                    gradient = tf.zeros_like(variable)
+                gradients.append(tf.convert_to_tensor(gradient))
+            return gradients, loss_sum, None
 
         rows = batch["weight"][:, None]
         summed = accumulated(gradients, rows.shape[0], self.config.training)
@@ -240,8 +240,11 @@ def _labelled(data: Any) -> Features:
         features.update(labels if isinstance(labels, dict) else {"label": labels})
     if isinstance(weight, dict):  # Keras 3 repeats it for each label.
         weight, *_ = weight.values()
-    own = tf.cast(features.get("weight", tf.ones_like(features["token_ids"][:, 0, 0])), tf.float32)
-    return Features(features, weight=own if weight is None else own * tf.cast(weight, tf.float32))
+    default_weight = tf.ones_like(features["token_ids"][:, 0, 0])
+    total_weight = tf.cast(features.get("weight", default_weight), tf.float32)
+    if weight is not None:
+        total_weight *= tf.cast(weight, tf.float32)
+    return Features(features, weight=total_weight)
 
 
 def bucket_lengths(length: int, number: int) -> list[int]:

@@ -172,10 +172,10 @@ def read_sequences(
     num_real_US = tf.reduce_sum(tf.cast(~inputs["is_padding"], tf.int32), axis=2)
     memory_length_US = tf.cumsum(num_real_US, axis=1, exclusive=True)
     memory, vectors_UTD = None, []
-    for number in range(inputs["token_ids"].shape[1]):
-        window = {name: inputs[name][:, number] for name in TOKEN_INPUTS}
+    for sequence in range(inputs["token_ids"].shape[1]):
+        window = {name: inputs[name][:, sequence] for name in TOKEN_INPUTS}
         if memory is not None:
-            window |= {"memory": memory, "memory_length": memory_length_US[:, number]}
-        vectors, memory = read(window, number)
+            window |= {"memory": memory, "memory_length": memory_length_US[:, sequence]}
+        vectors, memory = read(window, sequence)
         vectors_UTD.append(vectors)
     return tf.stack(vectors_UTD[None if pooled_segments == "all" else -1 :], axis=1)

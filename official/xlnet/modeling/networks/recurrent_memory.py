@@ -132,9 +132,9 @@ class Memory(tf.Module):
         local = self._strategy.experimental_local_results
         own_ids = local(self._window_ids)
         for variable, windows, replica in zip(local(self.states), own_ids, local(ids), strict=True):
-            own = tf.slice(states_LBMD, [0, replica * rows, 0, 0], variable.shape)
+            rows_of_replica = tf.slice(states_LBMD, [0, replica * rows, 0, 0], variable.shape)
             windows.assign(tf.fill([rows], tf.constant(_UNKNOWN, tf.int64)))
-            variable.assign(tf.cast(own, variable.dtype))
+            variable.assign(tf.cast(rows_of_replica, variable.dtype))
 
     def _trackable_children(self, save_type="checkpoint", **kwargs):
         """Returns nothing, as the variable of one replica is not the whole state."""

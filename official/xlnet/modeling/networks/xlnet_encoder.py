@@ -282,10 +282,10 @@ class XLNetEncoder(Encoder):
         """stop_gradient(concat(memory_l, h_l[:reuse_len]))[-mem_len:] of every layer l."""
         length = self.mem_len
         next_memory = []
-        for number, hidden_BTD in enumerate(layer_inputs):
+        for layer, hidden_BTD in enumerate(layer_inputs):
             new_BMD = hidden_BTD[:, : self.reuse_len or None]
             if memory is not None:
-                new_BMD = tf.concat([tf.cast(memory[number], new_BMD.dtype), new_BMD], axis=1)
+                new_BMD = tf.concat([tf.cast(memory[layer], new_BMD.dtype), new_BMD], axis=1)
             new_BMD = new_BMD[:, -length:]
             missing = length - sizes(new_BMD)[1]
             new_BMD = tf.pad(new_BMD, [[0, 0], [missing, 0], [0, 0]])

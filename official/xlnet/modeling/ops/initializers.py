@@ -15,11 +15,11 @@ from official.xlnet.modeling.ops.keras import IS_KERAS_3, keras
 AttentionInit = Callable[[float, int], Mapping[str, Callable]]
 
 
-def normal(stddev: float, kind: Callable = keras.initializers.RandomNormal) -> Callable:
+def normal(stddev: float, initializer: Callable = keras.initializers.RandomNormal) -> Callable:
     """Creates a normal initializer; sharing one would repeat its values."""
-    kind = functools.partial(kind, stddev=stddev)
-    # That of Keras 3 draws its seed when it is made, that of Keras 2 when it is used.
-    return (lambda shape, dtype=None: kind()(shape, dtype)) if IS_KERAS_3 else kind()
+    create = functools.partial(initializer, stddev=stddev)
+    # Keras 3 draws the seed of an initializer when it is created, Keras 2 when it is used.
+    return (lambda shape, dtype=None: create()(shape, dtype)) if IS_KERAS_3 else create()
 
 
 def truncated_normal(stddev: float) -> Callable:

@@ -173,8 +173,11 @@ class ConfiguredLayer(Layer):
     def get_config(self):
         parts = [part for part in type(self).__mro__ if issubclass(part, ConfiguredLayer)]
         names = {name for part in parts for name in inspect.signature(part.__init__).parameters}
-        own = {name: value for name, value in vars(self).items() if name in names}
-        return {**super().get_config(), **own}
+        config = super().get_config()
+        for name, value in vars(self).items():
+            if name in names:
+                config[name] = value
+        return config
 
 
 class GuardedLayer(ConfiguredLayer):

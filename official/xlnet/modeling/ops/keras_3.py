@@ -63,10 +63,11 @@ class _PublicNames:
 
     def _trackable_children(self, save_type="checkpoint", **kwargs):
         children = super()._trackable_children(save_type, **kwargs)  # type: ignore[misc]
-        return {
-            name.removeprefix("_") if isinstance(child, keras.Variable) else name: child
-            for name, child in children.items()
-        }
+        renamed = {}
+        for name, child in children.items():
+            is_variable = isinstance(child, keras.Variable)
+            renamed[name.removeprefix("_") if is_variable else name] = child
+        return renamed
 
 
 class Embedding(_PublicNames, keras.layers.Embedding):

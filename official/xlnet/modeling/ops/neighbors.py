@@ -106,5 +106,5 @@ def _frequency(index, width: int):
 def _frequency_indices(width: int, d_head: int) -> np.ndarray:
     """At most H/2 frequencies, evenly spaced among those above the lowest one of use."""
     high = np.flatnonzero(_frequency(np.arange(width // 2), width) > _LOWEST_FREQUENCY)
-    number = min(d_head // 2, len(high))
-    return high[np.linspace(0, len(high) - 1, number).round().astype(int)]
+    num_frequencies = min(d_head // 2, len(high))
+    return high[np.linspace(0, len(high) - 1, num_frequencies).round().astype(int)]

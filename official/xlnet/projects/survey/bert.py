@@ -135,6 +135,7 @@ class BertEncoder(Encoder):
         if self.has_segments:
             self._type_embedding_layer = self._table(model.num_segments, "type_embeddings")
             self._embedding_norm_layer = norm("layer_norm")
+        output_scale = (2 * model.num_layers) ** -0.5 if self.norm_first else 1.0
         self._transformer_layers = [
             TransformerEncoderBlock(
                 model.num_heads,
@@ -143,12 +144,12 @@ class BertEncoder(Encoder):
                 model.dropout,
                 model.dropatt,
                 model.init_std,
-                (2 * model.num_layers) ** -0.5 if self.norm_first else 1.0,
+                output_scale,
                 self.norm_first,
                 dtype=self.dtype_policy,
-                name=f"layer_{number}",
+                name=f"layer_{layer}",
             )
-            for number in range(model.num_layers)
+            for layer in range(model.num_layers)
         ]
 
     def _table(self, num_rows: int, name: str) -> Embedding:
@@ -199,12 +200,12 @@ class BertEncoder(Encoder):
         hidden_BTD = tf.cast(embedded_BTD, self.compute_dtype)
         mask_BTT = self._can_attend(inputs)
         hidden_states, scores = [hidden_BTD], []
-        for number, block in enumerate(self.blocks):
+        for layer, block in enumerate(self.blocks):
             hidden_BTD, scores_BNTT = block(
                 hidden_BTD,
                 mask_BTT,
                 training=training,
-                dropout_seed=fold_in(seed, FIRST_BLOCK + number),
+                dropout_seed=fold_in(seed, FIRST_BLOCK + layer),
             )
             hidden_states.append(hidden_BTD)
             scores.append(scores_BNTT)

@@ -75,8 +75,8 @@ def _sample(examples, max_examples, max_characters):
     """A random sample within both limits, in the order of the data."""
     order = np.random.default_rng(0).permutation(len(examples))[:max_examples]
     characters = np.cumsum([sum(map(len, examples[index].texts)) for index in order])
-    number = max(1, np.searchsorted(characters, max_characters, side="right"))
-    return [examples[index] for index in sorted(order[:number])]
+    num_examples = max(1, np.searchsorted(characters, max_characters, side="right"))
+    return [examples[index] for index in sorted(order[:num_examples])]
 
 
 def _logits_of_parts(task, train, dev) -> dict[str, list[Logits]]:

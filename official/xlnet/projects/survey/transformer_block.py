@@ -147,21 +147,28 @@ class TransformerEncoderBlock(Layer):
         self.init_std, self.output_std = init_std, output_scale * init_std
 
     def build(self, input_shape):
-        width, std, kwargs = input_shape[-1], self.init_std, {"dtype": self.dtype_policy}
+        width, std, dtype = input_shape[-1], self.init_std, self.dtype_policy
         self._attention_layer = SelfAttention(
-            *(self.num_heads, width, self.dropatt, std, self.output_std),
-            **{"name": "self_attention", **kwargs},
+            self.num_heads,
+            width,
+            self.dropatt,
+            std,
+            self.output_std,
+            name="self_attention",
+            dtype=dtype,
         )
         self._attention_layer_norm = norm("self_attention_layer_norm")
         self._intermediate_dense = Projection(
-            [width, self.d_inner], std, name="intermediate", **kwargs
+            [width, self.d_inner], std, name="intermediate", dtype=dtype
         )
         self._output_dense = Projection(
-            [self.d_inner, width], self.output_std, name="output", **kwargs
+            [self.d_inner, width], self.output_std, name="output", dtype=dtype
         )
         self._output_layer_norm = norm("output_layer_norm")
         build_layers(
-            *(self._attention_layer, self._attention_layer_norm, self._intermediate_dense),
+            self._attention_layer,
+            self._attention_layer_norm,
+            self._intermediate_dense,
             input_shape=input_shape,
         )
         build_layers(self._output_dense, self._output_layer_norm, input_shape=input_shape)

@@ -143,9 +143,9 @@ class AdaptiveDepth(SharedDepth):
         total_BX, remainder_BX = tf.zeros(shape), tf.zeros(shape)
         num_steps_BX, is_running_BX = tf.zeros(shape, tf.int32), tf.ones(shape, tf.bool)
         output_BXD = tf.zeros_like(hidden_states) if num_layers else hidden_states
-        for number in range(num_layers):
-            inputs_BXD = self.encoded(number, hidden_states)
-            is_last = number == num_layers - 1
+        for layer in range(num_layers):
+            inputs_BXD = self.encoded(layer, hidden_states)
+            is_last = layer == num_layers - 1
             logits_BX = tf.einsum("bxd,d->bx", tf.cast(inputs_BXD, tf.float32), kernel_D)
             probability_BX = tf.sigmoid(logits_BX + self.halting_bias)
             halts_BX = is_running_BX & (is_last | (total_BX + probability_BX >= self.threshold))
@@ -155,7 +155,7 @@ class AdaptiveDepth(SharedDepth):
             num_steps_BX += tf.cast(is_running_BX, tf.int32)
             total_BX += weight_BX
 
-            states_BYD = step(number, inputs_BXD)
+            states_BYD = step(layer, inputs_BXD)
             first = sizes(inputs_BXD)[1] - sizes(states_BYD)[1]
             weight_BY1 = tf.cast(weight_BX[:, first:, None], states_BYD.dtype)
             output_BXD = output_BXD[:, first:] + weight_BY1 * states_BYD
