@@ -58,11 +58,11 @@ def find_shards(inputs: Sequence[str], options: ReadOptions) -> list[Shard]:
         # A file name may contain special characters of glob patterns.
         matches = [pattern] if file_system.is_file(pattern) else file_system.glob(pattern)
         # Each file once, by the shortest of the paths that symbolic links give it.
-        paths = {
-            path if file_system.is_remote(path) else os.path.realpath(path): path
-            for path in sorted(matches, key=lambda path: (-path.count(os.sep), path))
-            if file_system.is_file(path)
-        }
+        paths = dict[str, str]()
+        for path in sorted(matches, key=lambda path: (-path.count(os.sep), path)):
+            if file_system.is_file(path):
+                is_remote = file_system.is_remote(path)
+                paths[path if is_remote else os.path.realpath(path)] = path
         if not paths:
             if file_system.is_dir(pattern):
                 folder = pattern.rstrip("/")

@@ -219,10 +219,10 @@ class TextReading:
 
     def reach(self, position: int) -> None:
         """Reports that the shard has been read up to a position, in bytes on disk."""
-        number = min(position, self.shard.num_bytes) - self.reported
-        if number > 0:
-            self.report(number)
-            self.reported += number
+        num_bytes = min(position, self.shard.num_bytes) - self.reported
+        if num_bytes > 0:
+            self.report(num_bytes)
+            self.reported += num_bytes
 
 
 def unix(text: str) -> str:

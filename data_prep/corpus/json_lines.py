@@ -34,13 +34,13 @@ def _check_start(start: bytes, path: str) -> None:
 def json_lines(source: str, reading: TextReading) -> Iterator[str]:
     """A line, which is a JSON object; the text is in the field `--text_field`."""
     field = reading.options.text_field
-    for number, line in enumerate(source.removesuffix("\n").split("\n"), reading.line + 1):
+    for line_number, line in enumerate(source.removesuffix("\n").split("\n"), reading.line + 1):
         if not line.strip():
             continue
         try:
             record = _RECORD.decode(line.strip("\ufeff \t\r"))
         except (ValueError, RecursionError) as error:
-            reading.lose("malformed_records", number, line, f"a JSON object ({error})")
+            reading.lose("malformed_records", line_number, line, f"a JSON object ({error})")
             continue
         value = record.get(field) if isinstance(record, dict) else record
         if isinstance(record, dict) and isinstance(value, str):
@@ -48,4 +48,4 @@ def json_lines(source: str, reading: TextReading) -> Iterator[str]:
         else:
             reason = "missing_texts" if value is None else "malformed_records"
             expected = f"text in the field {field!r} (--text_field names another)"
-            reading.lose(reason, number, line, expected)
+            reading.lose(reason, line_number, line, expected)

@@ -120,8 +120,8 @@ class Sample:
     def coverage(self, processor: sentencepiece.SentencePieceProcessor) -> float:
         """Fraction of the characters that a vocabulary covers."""
         covered = sum(
-            number
-            for character, number in self.characters.items()
+            count
+            for character, count in self.characters.items()
             if UNK_ID not in processor.encode(character)
         )
         return covered / self.characters.total()
@@ -206,9 +206,9 @@ def train_unigram(
         rng = np.random.Generator(np.random.Philox(0))
         sentences = [*itertools.compress(sentences, rng.random(len(sentences)) < share)]
         seeds = min(seeds, max(_UNSPACED_SEEDS * size, _MIN_UNSPACED_SEEDS))
-    number = sum(map(len, sentences))
+    num_characters = sum(map(len, sentences))
     try:
-        shown = elapsed_time(f"training on {number:,} characters")
+        shown = elapsed_time(f"training on {num_characters:,} characters")
         with shown if progress else contextlib.nullcontext():
             sentencepiece.SentencePieceTrainer.train(
                 sentence_iterator=iter(sentences),

@@ -149,8 +149,8 @@ class _Vocabulary:
         score_V[UNK_ID] = self._lowest - UNKNOWN_PENALTY
         best_two = processor.nbest_encode([_text(piece) for piece in scores], nbest_size=2)
         others = [
-            next((ids for ids in candidates if ids != [self.size + number]), [UNK_ID])
-            for number, candidates in enumerate(best_two)
+            next((ids for ids in candidates if ids != [self.size + piece_number]), [UNK_ID])
+            for piece_number, candidates in enumerate(best_two)
         ]
         return np.array([score_V[ids].sum() for ids in others])
 
@@ -169,9 +169,9 @@ def _candidates(
         sample.sentences, size, allow_fewer=True, whitespace=old.keep_whitespace
     )
     whole = {
-        WORD_START + word: np.log(number / words.total())
-        for word, number in words.most_common(size)
-        if number > 1 and word.isalpha() and len(word) < _MAX_PIECE_CHARS
+        WORD_START + word: np.log(count / words.total())
+        for word, count in words.most_common(size)
+        if count > 1 and word.isalpha() and len(word) < _MAX_PIECE_CHARS
     }
     parts = {
         piece.piece: piece.score
@@ -196,11 +196,11 @@ def _extension(
     speller = SentencePieceProcessor(model_proto=old.extended({}, of_words=False))
     replaced = speller.encode([_text(piece) for piece in scores])
     occurrences_V = counts_V[: old.size].astype(np.float64)
-    for ids, number in zip(replaced, used, strict=True):
-        np.add.at(occurrences_V, ids, number)
+    for ids, count in zip(replaced, used, strict=True):
+        np.add.at(occurrences_V, ids, count)
     log_share = [
-        float(np.mean(np.log(number / occurrences_V[ids])))
-        for ids, number in zip(replaced, used, strict=True)
+        float(np.mean(np.log(count / occurrences_V[ids])))
+        for ids, count in zip(replaced, used, strict=True)
     ]
     return Extension(
         model_proto,

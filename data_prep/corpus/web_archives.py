@@ -49,9 +49,14 @@ def read_pages(stream: Any, path: str) -> Iterator[bytes | None]:
         require_data(line.startswith(MARK), path, expected, repr(line[:40]))
         lines = iter(lambda: stream.readline(_MAX_LINE_BYTES).rstrip(), b"")
         header = email.parser.BytesHeaderParser().parsebytes(b"\n".join(lines))
-        kind = header.get("WARC-Type", "").strip().lower()
+        record_type = header.get("WARC-Type", "").strip().lower()
         expected = "WET files, or texts that were extracted before, e.g. with trafilatura"
-        require_data(kind not in _WITHOUT_TEXT, path, expected, f"a WARC file with a {kind} record")
+        require_data(
+            record_type not in _WITHOUT_TEXT,
+            path,
+            expected,
+            f"a WARC file with a {record_type} record",
+        )
         length = header.get("Content-Length", "").strip()
         is_number = length.isascii() and length.isdecimal()
         require_data(is_number, path, "a Content-Length in every record", repr(length))
@@ -59,7 +64,7 @@ def read_pages(stream: Any, path: str) -> Iterator[bytes | None]:
         while block := stream.read(min(missing, MAX_RECORD_BYTES)):
             content, missing = content or block, missing - len(block)
         require_data(not missing, path, "a complete record", f"one that lacks {missing} bytes")
-        is_text = kind == "conversion" and header.get_content_type() == "text/plain"
+        is_text = record_type == "conversion" and header.get_content_type() == "text/plain"
         yield content if is_text else None
 
 

@@ -66,9 +66,9 @@ def build_pipeline(
       DataError: Beam does not know the options.
     """
     # Beam accepts this runner only by its full name.
+    dask_runner = f"--runner={_DASK_RUNNER}"
     beam_options = [
-        f"--runner={_DASK_RUNNER}" if option == "--runner=DaskRunner" else option
-        for option in beam_options
+        dask_runner if option == "--runner=DaskRunner" else option for option in beam_options
     ]
     try:
         pipeline = beam.Pipeline(options=PipelineOptions(beam_options))
@@ -100,8 +100,8 @@ class _Call(beam.DoFn):
             write_json(_error_path(self._work_dir), str(error), self._work_dir)
             return
         _counter(f"{function_name}_done").inc()
-        for name, number in completion.get("counts", {}).items():
-            _counter(name).inc(number)
+        for name, count in completion.get("counts", {}).items():
+            _counter(name).inc(count)
 
 
 def _error_path(work_dir: str) -> str:

@@ -287,7 +287,7 @@ def _warn_of_empty_files(job: Job, completions: list[dict[str, Any]]) -> int:
     for shard, completion in zip(job.shards, completions, strict=True):
         read = completion["counts"]
         characters[shard.path] += sum(read.get(name, 0) for name in ("characters", *LOST))
-    empty = [path for path, number in characters.items() if not number]
+    empty = [path for path, num_characters in characters.items() if not num_characters]
     if empty:
         logging.warning("%d files have no text, such as %s", len(empty), empty[0])
     return len(empty)

@@ -143,10 +143,10 @@ def write_lane(
         compressor = zlib.compressobj(wbits=_GZIP) if settings.compress else None
         with atomic_write(path, temporary_dir(work_dir)) as output:
             file = HashedFile(output)
-            for records, number in _chunks(layout, lane, settings, stream):
+            for records, num_windows in _chunks(layout, lane, settings, stream):
                 data = framed(records)
                 file.write(compressor.compress(data) if compressor else data)
-                report(number)
+                report(num_windows)
             if compressor:
                 file.write(compressor.flush())
         return {"file": name, "sha256": [file.sha256]}
@@ -165,8 +165,8 @@ def _chunks(
     context_length = 0
     for chunk in range(num_chunks):
         first = chunk * num_windows // num_chunks
-        number = (chunk + 1) * num_windows // num_chunks - first
-        needed = number * advance + settings.span_len
+        num_chosen = (chunk + 1) * num_windows // num_chunks - first
+        needed = num_chosen * advance + settings.span_len
         with_margin = needed + _MARGIN_WINDOWS * settings.seq_len
         text_len = max(needed, min(stream.num_tokens, with_margin))
         begin = (pair * num_windows + first) * advance
@@ -180,12 +180,12 @@ def _chunks(
             document_starts,
             text_len,
             context_length,
-            window_draws(settings.seed, SPLITS.index(layout.split.name), lane, first, number),
+            window_draws(settings.seed, SPLITS.index(layout.split.name), lane, first, num_chosen),
             advance,
             settings.span_len,
         )
         first_id = lane * num_windows + first
-        yield encode_windows(token_ids, windows, advance, bool(direction), first_id), number
+        yield encode_windows(token_ids, windows, advance, bool(direction), first_id), num_chosen
 
 
 def _file_name(layout: Layout, lane: int) -> str:

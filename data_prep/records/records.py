@@ -145,8 +145,8 @@ def _head(key: bytes, num_bytes: int) -> bytes:
 
 @functools.lru_cache(maxsize=1 << 16)
 def _scalar_entry(key: bytes, value: int) -> bytes:
-    number = _varint(value)
-    return _head(key, len(number)) + number
+    varint = _varint(value)
+    return _head(key, len(varint)) + varint
 
 
 _TOKENS = _delimited(_FIELD_1, b"token_ids")

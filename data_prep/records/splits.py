@@ -266,11 +266,12 @@ def _choices(
       is_heldout_N: bool, whether a document is held out as a whole.
       pieces: {document: number of tokens to hold out at its end}.
     """
-    fraction, number = settings.heldout_fraction, int(np.count_nonzero(length_N))
-    if not fraction or not number:
+    fraction = settings.heldout_fraction
+    num_documents = int(np.count_nonzero(length_N))
+    if not fraction or not num_documents:
         return
     # By number, then without the last of these documents and its duplicates.
-    limit = _limit(hash_N, length_N > 0, max(1, round(fraction * number)))
+    limit = _limit(hash_N, length_N > 0, max(1, round(fraction * num_documents)))
     yield hash_N < limit, {}
     yield hash_N < limit - 1, {}
     share = fraction * int(length_N.sum())
@@ -317,16 +318,17 @@ def _pieces(
       pieces: {hash of a document: number of tokens to hold out at its end}.
       rest: number of tokens that other documents have to give.
     """
-    window, pieces, wanted, given = settings.tokens_per_window, {}, 0.0, 0
+    window, pieces = settings.tokens_per_window, dict[int, int]()
+    wanted, num_held_out = 0.0, 0
     times = collections.Counter(zip(hash_X.tolist(), length_X.tolist(), strict=True))
-    for (key, tokens), number in sorted(times.items()):
-        wanted += settings.heldout_fraction * tokens * number
-        piece = min(round(wanted / number), tokens - window)
+    for (key, tokens), num_copies in sorted(times.items()):
+        wanted += settings.heldout_fraction * tokens * num_copies
+        piece = min(round(wanted / num_copies), tokens - window)
         if piece >= window:
             pieces[key] = piece
-            wanted -= piece * number
-            given += piece * number
-    return pieces, share - given
+            wanted -= piece * num_copies
+            num_held_out += piece * num_copies
+    return pieces, share - num_held_out
 
 
 def _cut(work_dir: str, starts: np.ndarray, dtype: np.dtype, document: int, piece: int) -> int:

@@ -40,8 +40,8 @@ def arrow_file_rows(reading: Reading) -> Iterator[Row]:
                 schema, batches = stream.schema, stream
             yield from arrow_rows(reading, schema, batches)
     except ArrowException as error:
-        kind = "Parquet" if ending(reading.path) == ".parquet" else "Arrow"
-        message = f"{reading.path}: expected {kind} that pyarrow reads, got {error}"
+        file_format = "Parquet" if ending(reading.path) == ".parquet" else "Arrow"
+        message = f"{reading.path}: expected {file_format} that pyarrow reads, got {error}"
         raise DataError(message) from None
 
 

@@ -25,12 +25,26 @@ ID_COLUMNS = ("id", "guid", "uuid", "idx", "index")  # The first of them is the 
 _LABELS = ("label", "labels", "class", "target", "category", "sentiment", "gold_label")
 _ID_WORDS = {*ID_COLUMNS, "ids"}
 _ABOUT_A_ROW = {
-    *("source", "split", "fold", "url", "link", "date", "time", "timestamp", "author", "user"),
-    *("username", "lang", "language", "annotator", "filename", "group"),
+    "source",
+    "split",
+    "fold",
+    "url",
+    "link",
+    "date",
+    "time",
+    "timestamp",
+    "author",
+    "user",
+    "username",
+    "lang",
+    "language",
+    "annotator",
+    "filename",
+    "group",
 }
 _INDEX = re.compile(r"\s*|Unnamed: \d+(_level_\d+)?|__index_level_\d+__")  # As pandas writes it.
 _WORD = re.compile(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])|[^\W\d_]+")
-_NO_TEXT = {  # {kind: its values in a file}
+_NO_TEXT = {  # {type: its values in a file}
     "numbers": re.compile(
         r"\s*([-+]?(\d+\.?\d*|\.\d+|inf)(e[-+]?\d+)?|nan|true|false)\s*", re.IGNORECASE
     ),
@@ -76,10 +90,10 @@ def columns_of(reading: Reading, rows: Iterable[Row]) -> Columns:
     label, label_reason = _label_column(reading, values)
     if reading.with_labels:
         settings.label_column = label
-    for column in sorted(needed_columns(reading) - set(values)):
-        key = "text_columns" if column in settings.text_columns else "label_column"
+    for missing in sorted(needed_columns(reading) - set(values)):
+        key = "text_columns" if missing in settings.text_columns else "label_column"
         raise DataError(
-            f"{reading.path}: expected a column {column!r}, got {with_examples(values, values)}; "
+            f"{reading.path}: expected a column {missing!r}, got {with_examples(values, values)}; "
             f"set task.{key} to use another column"
         )
     reasons = _reasons_not_to_read(values, all_rows=reading.with_labels)
@@ -115,7 +129,7 @@ def _label_column(reading: Reading, values: Mapping[str, list[Any]]) -> tuple[st
 
 
 def _reasons_not_to_read(values: Mapping[str, list[Any]], all_rows: bool) -> dict[str, str]:
-    """Why each column is not a text; "" for those that are."""
+    """Why each column is not a text; "" if it is."""
     reasons = {}
     for name, column in values.items():
         if all_rows:
@@ -212,9 +226,9 @@ def _why_not(column: str, values: Sequence[Any]) -> str:
     if column.lower() in _ABOUT_A_ROW:
         return "by name"
     if values:
-        for kind, pattern in _NO_TEXT.items():
+        for value_type, pattern in _NO_TEXT.items():
             if all(pattern.fullmatch(str(value)) for value in values):
-                return kind
+                return value_type
     return ""
 
 

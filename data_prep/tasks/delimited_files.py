@@ -58,24 +58,26 @@ def _delimited(own: str, reading: Reading) -> Iterator[Row]:
         yield from _named(reading, records)
 
 
-def _separator(reading: Reading, first: str, own: str) -> str:
-    """The separator of the format, or the one with which alone the first line is as expected."""
-    found: dict[str, list[str]] = {}
+def _separator(reading: Reading, first: str, usual: str) -> str:
+    """The usual separator of the format, or the only one that splits the first line as expected."""
+    fields_by_separator: dict[str, list[str]] = {}
     for separator in _SEPARATORS:
         with contextlib.suppress(csv.Error):
-            found[separator] = next(csv.reader([first], delimiter=separator, strict=True), [])
-    if len(first.split(own) if own == "\t" else found.get(own, [])) > 1:
-        return own
-    given = reading.settings.columns
-    for other, names in found.items():
+            rows = csv.reader([first], delimiter=separator, strict=True)
+            fields_by_separator[separator] = next(rows, [])
+    fields = first.split("\t") if usual == "\t" else fields_by_separator.get(usual, [])
+    if len(fields) > 1:
+        return usual
+    columns = reading.settings.columns
+    for other, names in fields_by_separator.items():
         has_names = len(names) > 1 and needed_columns(reading) <= set(names)
-        if other != own and (len(names) == len(given) if given else has_names):
+        if other != usual and (len(names) == len(columns) if columns else has_names):
             reading.say(
                 f"columns are separated by {_SEPARATORS[other]}, as the first line says, not by "
-                f"{_SEPARATORS[own]}"
+                f"{_SEPARATORS[usual]}"
             )
             return other
-    return own
+    return usual
 
 
 def _quoted(reading: Reading, lines: Iterable[str], separator: str) -> Iterator[Record]:
@@ -95,10 +97,10 @@ def _quoted(reading: Reading, lines: Iterable[str], separator: str) -> Iterator[
 
 def _unquoted(reading: Reading, lines: Iterable[str]) -> Iterator[Record]:
     num_quoted = 0
-    for number, line in enumerate(lines, start=1):
+    for line_number, line in enumerate(lines, start=1):
         row = line.removesuffix("\n").removesuffix("\r").split("\t")
         num_quoted += any(map(_QUOTED.fullmatch, row))
-        yield number, 1, [] if row == [""] else row
+        yield line_number, 1, [] if row == [""] else row
     if num_quoted and reading.with_labels:
         reading.say(
             f"{num_quoted} lines have fields in quotes, which TSV reads as part of the text; "
@@ -134,22 +136,22 @@ def _named(reading: Reading, records: Iterator[Record]) -> Iterator[Row]:
 def _columns(reading: Reading, fields: list[str]) -> tuple[list[str], bool]:
     """The names of the columns, and whether they are in the first row, which is then a header.
 
-    They are `task.columns` otherwise; in a file to predict that has no other column than texts,
-    those.
+    Without a header, they are `task.columns`; in a file to predict that has only columns of text,
+    they are `task.text_columns`.
     """
-    given, texts = list(reading.settings.columns), list(reading.settings.text_columns)
-    if not given:
+    columns, texts = list(reading.settings.columns), list(reading.settings.text_columns)
+    if not columns:
         return fields, True
-    if fields == given or (texts and needed_columns(reading) <= set(fields)):
+    if fields == columns or (texts and needed_columns(reading) <= set(fields)):
         reading.say(f"the first line is read as a header: {listed(fields)}")
         return fields, True
-    if reading.with_labels or len(fields) == len(given) or not texts:
-        return given, False
+    if reading.with_labels or len(fields) == len(columns) or not texts:
+        return columns, False
     require_data(
         len(fields) == len(texts),
         reading.path,
         f"a header with {listed(texts)}, or {len(texts)} columns ({listed(texts)}), or "
-        f"{len(given)} columns as in training ({listed(given)})",
+        f"{len(columns)} columns as in training ({listed(columns)})",
         f"{len(fields)} columns",
     )
     reading.say(f"columns are read as {listed(texts)}")

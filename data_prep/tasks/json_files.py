@@ -28,11 +28,11 @@ def json_rows(reading: Reading) -> Iterator[Row]:
         first = file.readline()
         if first.lstrip().startswith("["):
             tree = parse_json(first + file.read(), reading.path)
-            for number, row in enumerate(conform(tree, list[Any], reading.path), start=1):
+            for row_number, row in enumerate(conform(tree, list[Any], reading.path), start=1):
                 if isinstance(row, dict):
                     yield row
                     continue
-                where = f"{reading.path}, row {number}: expected an object, got {shown(row)}"
+                where = f"{reading.path}, row {row_number}: expected an object, got {shown(row)}"
                 reading.reject("malformed_rows", where)
             return
         require_data(

@@ -44,20 +44,19 @@ def usable(
       rows: the rows.
       example_of: makes an example of a row and its number, from 1; raises `WrongRowError`.
     """
-    for number, row in enumerate(rows, start=1):
+    for row_number, row in enumerate(rows, start=1):
         if isinstance(row, Example):
             if reading.with_labels and not row.is_labelled:
-                reading.reject(
-                    "missing_labels",
-                    f"{reading.path}, row {number}: expected a label, got {shown(row)} without one",
-                )
+                where = f"{reading.path}, row {row_number}"
+                message = f"{where}: expected a label, got {shown(row)} without one"
+                reading.reject("missing_labels", message)
             else:
                 yield row
             continue
         try:
-            yield example_of(row, number)
+            yield example_of(row, row_number)
         except WrongRowError as error:
-            reading.reject(error.reason, f"{reading.path}, row {number}: {error}")
+            reading.reject(error.reason, f"{reading.path}, row {row_number}: {error}")
 
 
 def text(row: Row, column: str) -> str:
@@ -89,7 +88,7 @@ def renamed(reading: Reading, row: Row, texts: Sequence[str], label: str) -> Row
     for column in columns.values():
         if column not in row:
             raise WrongRowError(f"expected a column {column!r}, got {listed(row)}")
-    return {**row, **{name: row[column] for name, column in columns.items()}}
+    return row | {name: row[column] for name, column in columns.items()}
 
 
 def group_of(row: Row, settings: TaskConfig) -> str:
@@ -156,9 +155,11 @@ def listed(columns: Iterable[str]) -> str:
       >>> listed(["text", " label", "a b"])
       "text, ' label', a b"
     """
-    return ", ".join(
-        name if name == name.strip() and name.isprintable() else shown(name) for name in columns
-    )
+    names = []
+    for name in columns:
+        is_plain = name == name.strip() and name.isprintable()
+        names.append(name if is_plain else shown(name))
+    return ", ".join(names)
 
 
 def distinct(columns: Iterable[Any], where: str) -> list[str]:
@@ -191,8 +192,9 @@ def class_names(features: Mapping[str, Any]) -> dict[str, Sequence[str]]:
     for column, feature in features.items():
         while isinstance(feature, list) or _part(feature, "feature"):
             feature = feature[0] if isinstance(feature, list) else _part(feature, "feature")
-        if isinstance(found := _part(feature, "names"), list):
-            names[column] = found
+        names_of_column = _part(feature, "names")
+        if isinstance(names_of_column, list):
+            names[column] = names_of_column
     return names
 
 

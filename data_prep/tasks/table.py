@@ -47,8 +47,8 @@ def read_rows(reading: Reading) -> Iterator[Row]:
     """
     rows = _opened(reading) if reading.rows is not None else _stored(reading)
     width: int | None = None
-    for number, row in enumerate(rows, start=1):
-        where = f"{reading.path}, row {number}"
+    for row_number, row in enumerate(rows, start=1):
+        where = f"{reading.path}, row {row_number}"
         if isinstance(row, Example):
             yield row  # type: ignore[misc]
             continue
@@ -92,9 +92,9 @@ def plain(value: Any) -> Any:
         value = value.value
     if isinstance(value, decimal.Decimal | np.floating):
         value = float(value)
-    for kind in (int, float):
-        if isinstance(value, kind) and type(value) is not bool:
-            value = kind(value)  # Not as a class of its own, as above.
+    for number_type in (int, float):
+        if isinstance(value, number_type) and type(value) is not bool:
+            value = number_type(value)  # Not as a class of its own, as above.
     if isinstance(value, np.ndarray | np.generic) and value.dtype.kind in "mM":
         # In nanoseconds, `tolist` returns integers.
         value = value.astype(f"{value.dtype.kind}8[us]")
@@ -103,9 +103,9 @@ def plain(value: Any) -> Any:
             return value.decode()
         return value
     if isinstance(value, Mapping):
-        return {name: plain(each) for name, each in value.items()}
+        return {name: plain(element) for name, element in value.items()}
     if isinstance(value, list | tuple):
-        return [plain(each) for each in value]
+        return [plain(element) for element in value]
     if _is_column(value):
         return plain(next(getattr(value, name) for name in _CONVERSIONS if hasattr(value, name))())
     is_missing = type(value).__name__ in _NO_VALUE or (isinstance(value, float) and value != value)
@@ -136,7 +136,7 @@ def _is_column(value: Any) -> bool:
 def _class_of(value: Any, names: Sequence[str], labels: Sequence[str], where: str) -> Any:
     """The names of classes for their numbers; None for a hidden label (-1)."""
     if isinstance(value, list):
-        return [_class_of(each, names, labels, where) for each in value]
+        return [_class_of(element, names, labels, where) for element in value]
     if not isinstance(value, int) or value < 0:
         return None if isinstance(value, int) else value
     require_data(value < len(names), where, f"a class from 0 to {len(names) - 1}", value)
@@ -150,11 +150,13 @@ def _opened(reading: Reading) -> Iterable[Any]:
     if type(source).__name__ == "LazyFrame":  # Of Polars.
         source = source.collect()
     if hasattr(source, "column_names") and hasattr(source, "features"):  # HF datasets.
-        form = getattr(source, "format", {"type": None})
-        if form["type"] == "custom":  # Rows of a transform; nobody says what its numbers are.
+        table_format = getattr(source, "format", {"type": None})
+        if (
+            table_format["type"] == "custom"
+        ):  # Rows of a transform; nobody says what its numbers are.
             return source
         reading.classes = class_names(source.features or {})
-        columns = {"columns": form["columns"]} if "columns" in form else {}
+        columns = {"columns": table_format["columns"]} if "columns" in table_format else {}
         return source.with_format(None, **columns)
     if isinstance(source, Mapping):
         return _of_columns(source.items(), where)
@@ -187,10 +189,10 @@ def _opened(reading: Reading) -> Iterable[Any]:
         return arrow_rows(reading, reader.schema, reader)
     refused = str | bytes | tuple | set | frozenset | os.PathLike
     if isinstance(source, refused) or not isinstance(source, Iterable):
-        kind = type(source).__name__
-        advice = _ADVICE.get(kind, "")
+        type_name = type(source).__name__
+        advice = _ADVICE.get(type_name, "")
         raise ArgumentTypeError(
-            f"{where}: expected a list of rows or a table, got {kind} {source!r:.60}{advice}"
+            f"{where}: expected a list of rows or a table, got {type_name} {source!r:.60}{advice}"
         )
     return source
 

@@ -161,12 +161,12 @@ def _check_ids(path: str, examples: list[Any]) -> None:
     ids = collections.Counter(
         (getattr(example, "query_id", ""), example.id) for example in examples
     )
-    (_, name), number = ids.most_common(1)[0] if ids else (("", ""), 0)
+    (_, name), num_rows = ids.most_common(1)[0] if ids else (("", ""), 0)
     require_data(
-        number <= 1,
+        num_rows <= 1,
         path,
         "ids of their own for all rows",
-        f"{name!r} {number} times; remove the repeated rows, or give the column of ids another "
+        f"{name!r} {num_rows} times; remove the repeated rows, or give the column of ids another "
         "name, so that rows are numbered",
     )
 

@@ -54,11 +54,11 @@ def text_chunks(
         return batched(rows, size), len(rows)
 
     def incoming() -> Iterator[list[Row]]:
-        number = 0
-        for some in itertools.chain(batched(texts, size), incoming_rows(size)):
-            rows = [row if isinstance(row, dict) else {"text": row} for row in some]
-            yield _checked(rows, "standard input", number, needed, check)
-            number += len(rows)
+        num_read = 0
+        for chunk in itertools.chain(batched(texts, size), incoming_rows(size)):
+            rows = [row if isinstance(row, dict) else {"text": row} for row in chunk]
+            yield _checked(rows, "standard input", num_read, needed, check)
+            num_read += len(rows)
 
     return incoming(), 0
 
@@ -120,8 +120,8 @@ def _checked(
 ) -> list[Row]:
     """Rows whose needed values are there, under our names; `before` of them came before."""
     others = next((names for names in _NAMES if {*names.values()} <= {*needed}), {})
-    for number, row in enumerate(rows, before + 1):
-        where = f"{path}, row {number}"
+    for row_number, row in enumerate(rows, before + 1):
+        where = f"{path}, row {row_number}"
         row |= {ours: row[name] for name, ours in others.items() if name in row}
         for name in (name for name in needed if not isinstance(row.get(name), str)):
             columns = f"the columns {', '.join(row)}{did_you_mean(name, row)}"

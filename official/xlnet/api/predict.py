@@ -66,9 +66,14 @@ def predict_file(
     if endpoint:
         _require_unused({"products": products}, "model", "endpoint")
     else:
-        of_endpoint = {"name": name, "signature": signature, "task": task}
-        of_endpoint |= {"timeout": timeout, "retries": retries}
-        _require_unused(of_endpoint, "endpoint", "model")
+        endpoint_options: dict[str, Any] = {
+            "name": name,
+            "signature": signature,
+            "task": task,
+            "timeout": timeout,
+            "retries": retries,
+        }
+        _require_unused(endpoint_options, "endpoint", "model")
     from official.xlnet.checkpoints.any_format import load_config
 
     for path in model:

@@ -200,8 +200,9 @@ def _further_examples(
     for path, weight in files.items():
         require_number(f"extra_train: {path}", weight, POSITIVE, numbers.Real)
         examples, skipped = _examples(path, task, path, max_lost)
+        changes: dict[str, Any] = {"weight": weight}
         for example in examples:
-            weighted.append(dataclasses.replace(example, **{"weight": weight}))
+            weighted.append(dataclasses.replace(example, **changes))
         counts.update(skipped)
     return weighted, counts
 

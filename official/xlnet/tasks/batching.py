@@ -39,7 +39,8 @@ class Unit:
     @property
     def length(self) -> int:
         """Number of tokens of the longest sequence."""
-        return max(len(s["token_ids"]) if s else 0 for s in self.sequences)
+        lengths = [len(sequence["token_ids"]) for sequence in self.sequences if sequence]
+        return max(lengths, default=0)
 
     @property
     def head_index(self) -> int:

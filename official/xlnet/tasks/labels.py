@@ -192,8 +192,10 @@ def label_index(labels: Sequence[str], label, where: str) -> int:
     try:
         return labels.index(str(label))
     except ValueError:
-        form = meaning(str(label))
-        matches = [n for n, known_label in enumerate(labels) if meaning(known_label) == form]
+        label_meaning = meaning(str(label))
+        matches = [
+            n for n, known_label in enumerate(labels) if meaning(known_label) == label_meaning
+        ]
         if len(matches) == 1:
             return matches[0]
         shown = ", ".join(labels[:10])
@@ -270,7 +272,8 @@ def mean_score(predictions: Sequence[dict[str, Any]]) -> dict[str, Any]:
       >>> mean_score([{"id": "1", "score": 1.0}, {"id": "1", "score": 2.0}])
       {'id': '1', 'score': 1.5}
     """
-    return {**predictions[0], "score": float(np.mean([p["score"] for p in predictions]))}
+    mean_score = float(np.mean([prediction["score"] for prediction in predictions]))
+    return predictions[0] | {"score": mean_score}
 
 
 def softmax(logits: np.ndarray) -> np.ndarray:

@@ -65,19 +65,19 @@ def _segments(features: Features, number: int, length: int) -> Features:
 
 def _windows(columns, task: TaskConfig, length: int) -> tuple[Features, tf.Tensor]:
     """Sliding windows over the longest text, each with the other texts in full."""
-    number = task.max_windows
+    num_windows = task.max_windows
     lengths_BC = tf.stack([tf.cast(c.row_lengths(), tf.int32) for c in columns], axis=1)
     longest_B = tf.argmax(lengths_BC, axis=1, output_type=tf.int32)
     size_B = tf.reduce_max(lengths_BC, axis=1)
     others_B = tf.reduce_sum(lengths_BC, axis=1) - size_B
     room_B = tf.maximum(1, length - others_B - len(columns) - 1)
     stride_B = tf.minimum(task.window_stride, room_B)
-    lost_B = tf.maximum(0, size_B - (room_B + stride_B * (number - 1)))
-    start_BW = stride_B[:, None] * tf.range(number)
+    lost_B = tf.maximum(0, size_B - (room_B + stride_B * (num_windows - 1)))
+    start_BW = stride_B[:, None] * tf.range(num_windows)
     exists_BW = (start_BW + (room_B - stride_B)[:, None] < size_B[:, None]) | (start_BW == 0)
     if task.truncation_side == "left":
         start_BW += lost_B[:, None]
-    row_X = tf.repeat(tf.range(tf.size(size_B)), number)
+    row_X = tf.repeat(tf.range(tf.size(size_B)), num_windows)
     start_X = tf.reshape(start_BW, [-1])
     windows = []
     for index, column in enumerate(columns):

@@ -365,10 +365,9 @@ def metrics_of(
       examples: examples with labels.
       predictions: their predictions, as `Task.predict` returns them.
     """
-    metrics = {
-        name: None if value is None else float(value)
-        for name, value in task.evaluate(examples, predictions).items()
-    }
+    metrics = dict[str, Any]()
+    for name, value in task.evaluate(examples, predictions).items():
+        metrics[name] = None if value is None else float(value)
     over = task.means_over(examples, predictions)
     return metrics | {f"{name}_is_over": classes for name, classes in over.items()}
 

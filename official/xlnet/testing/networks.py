@@ -52,7 +52,8 @@ def check_network(network: str, overrides: Sequence[str] = ()) -> None:
     again.build(None)
     again.set_weights(encoder.get_weights())
     for ids_T, is_text_T, content_TD in zip(ids_BT, is_text_BT, content_BTD, strict=True):
-        alone, restored = (each(ids_T[None, is_text_T])["content"][0] for each in (encoder, again))
+        text_1T = ids_T[None, is_text_T]
+        alone, restored = encoder(text_1T)["content"][0], again(text_1T)["content"][0]
         is_other = np.abs(content_TD[is_text_T] - alone) > _ROUNDING
         refuse(is_other, "padding or other rows change the vectors of a text; token and element:")
         refuse(

@@ -21,18 +21,28 @@ from official.xlnet.tokenization.special_tokens import CLS_ID, EOD_ID, NUM_SPECI
 
 TINY: dict[str, dict[str, Any]] = {
     "model": {
-        **{"vocab_size": 53, "num_layers": 2, "d_model": 22, "num_heads": 2, "d_inner": 29},
-        **{"mem_len": 7, "dropout": 0.0, "dropatt": 0.0, "init_std": 0.2},
+        "vocab_size": 53,
+        "num_layers": 2,
+        "d_model": 22,
+        "num_heads": 2,
+        "d_inner": 29,
+        "mem_len": 7,
+        "dropout": 0.0,
+        "dropatt": 0.0,
+        "init_std": 0.2,
     },
     "data": {
-        **{"seq_len": 13, "reuse_len": 5, "num_predict": 5, "target_ratio": 2.0},
+        "seq_len": 13,
+        "reuse_len": 5,
+        "num_predict": 5,
+        "target_ratio": 2.0,
         "target_unit": "token",
     },
     "objective": {"random_share": 0.2},  # No target of denoising keeps its token.
     "training": {"batch_size": 4, "parallel_slices": 1},
 }
 # Forms of a step, and the largest relative error of its gradients.
-_FORMS = {
+_OTHER_STEPS = {
     ("accumulate_steps=2", "recompute=block"): 1e-4,
     ("parallel_slices=2", "precision=mixed_bfloat16"): 0.05,
     ("jit_compile=true",): 1e-4,
@@ -72,7 +82,7 @@ def check_objective(kind: str, overrides: Sequence[str] = ()) -> None:
 
 
 def check_steps(config: XLNetConfig, create: Callable, batches: Sequence[Any]) -> Any:
-    """Checks the gradients of a model, and those of other forms of its steps.
+    """Checks the gradients of a model, also as other implementations of its step compute them.
 
     Args:
       config: the configuration.
@@ -89,22 +99,22 @@ def check_steps(config: XLNetConfig, create: Callable, batches: Sequence[Any]) -
         # A softmax over tokens does not change with one bias for all of them.
         is_zero = gradient.size > 1 and not gradient.any()
         refuse(is_zero and name not in unused, f"{name}: there is no gradient")
-    for form, error in _FORMS.items():
+    for overrides, error in _OTHER_STEPS.items():
         other = config
-        for override in form:
+        for override in overrides:
             with contextlib.suppress(ConfigError):  # Some networks refuse recomputation.
                 other = other.changed([override])
-        if "jit_compile=true" in form and config.training.jit_compile is False:
+        if "jit_compile=true" in overrides and config.training.jit_compile is False:
             continue
         _, other_loss, others = _steps(other, create, batches)
-        differ = [
-            name
-            for (name, wanted), (_, found) in zip(gradients, others, strict=True)
-            if np.linalg.norm(found - wanted) > error * (np.linalg.norm(wanted) + 0.1)
-        ]
+        differ = []
+        for (name, expected), (_, gradient) in zip(gradients, others, strict=True):
+            distance = np.linalg.norm(gradient - expected)
+            if distance > error * (np.linalg.norm(expected) + 0.1):
+                differ.append(name)
         is_other = bool(differ) or abs(other_loss - loss) > error
         what = f"the loss is {other_loss:.5f}, and {loss:.5f} without; other gradients: {differ}"
-        refuse(is_other, f"with {', '.join(form)}, {what}")
+        refuse(is_other, f"with {', '.join(overrides)}, {what}")
     return model
 
 
@@ -200,8 +210,8 @@ def _check_restored(config: XLNetConfig, model: XLNetPretrainer) -> None:
         tf.train.Checkpoint(model=model, optimizer=model.optimizer).write(f"{folder}/state")
         state = tf.train.Checkpoint(model=again, optimizer=again.optimizer)
         state.read(f"{folder}/state").assert_existing_objects_matched()
-    for each in (model, again):
-        each.train_step(_windows(config, 3))
+    model.train_step(_windows(config, 3))
+    again.train_step(_windows(config, 3))
     for one, other in zip(model.variables, again.variables, strict=True):
         what = f"{one.name}: another value after a model was saved and restored between two steps"
         refuse(not np.array_equal(one, other, equal_nan=True), what)

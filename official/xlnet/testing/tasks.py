@@ -39,9 +39,20 @@ from official.xlnet.training.finetuning_loop import metric_of
 
 _STEPS, _LENGTH = 60, 71
 _SETTINGS = (
-    *("num_layers=1", "d_model=16", "num_heads=2", "d_inner=32", "dropout=0", "dropatt=0"),
-    *("init_std=0.1", f"max_length={_LENGTH}", "num_buckets=1", "batch_size=8", "warmup_steps=0"),
-    *(f"num_steps={_STEPS}", f"checkpoint_steps={_STEPS // 2}", "learning_rate=0.01"),
+    "num_layers=1",
+    "d_model=16",
+    "num_heads=2",
+    "d_inner=32",
+    "dropout=0",
+    "dropatt=0",
+    "init_std=0.1",
+    f"max_length={_LENGTH}",
+    "num_buckets=1",
+    "batch_size=8",
+    "warmup_steps=0",
+    f"num_steps={_STEPS}",
+    f"checkpoint_steps={_STEPS // 2}",
+    "learning_rate=0.01",
 )
 # Texts that say nothing about a label, and that a task has to answer.
 _UNUSUAL = ("naïve1,000😀", "한국어" * 40)
@@ -74,14 +85,17 @@ def check_task(name: str, set: Sequence[str] = (), quick: bool = False) -> None:
         _check(TASKS[name], pathlib.Path(folder), name, [*_SETTINGS, *set], quick)
 
 
-def _check(kind: type[Task], folder: pathlib.Path, name: str, set: list[str], quick: bool) -> None:
-    rows: list[Any] = sorted(kind.typical, key=_part)
-    refuse(not rows, f"expected labelled examples as {kind.__name__}.typical, got none")
-    own: Any = SETTINGS.get(f"task.name={name}", object)  # With its own keys, if it has any.
-    kinds = inspect.get_annotations(own, eval_str=True)
-    without = [key for key in kinds if kinds[key] in (int, float)]
-    refuse(bool(without), f"expected a range in {own.__name__}, e.g. Range(0, 9), for {without}")
-    vocab, evaluated, calls = folder / VOCAB_FILE, kind.evaluate, itertools.count()
+def _check(
+    task_class: type[Task], folder: pathlib.Path, name: str, set: list[str], quick: bool
+) -> None:
+    rows: list[Any] = sorted(task_class.typical, key=_part)
+    refuse(not rows, f"expected labelled examples as {task_class.__name__}.typical, got none")
+    settings: Any = SETTINGS.get(f"task.name={name}", object)  # With the task's keys, if any.
+    types = inspect.get_annotations(settings, eval_str=True)
+    without = [key for key in types if types[key] in (int, float)]
+    expected = f"expected a range in {settings.__name__}, e.g. Range(0, 9), for {without}"
+    refuse(bool(without), expected)
+    vocab, evaluated, calls = folder / VOCAB_FILE, task_class.evaluate, itertools.count()
     vocab.write_bytes(train_unigram([*map(repr, rows)], 200, allow_fewer=True))
 
     def tune(examples: list[Any], model: str) -> tuple[dict[str, Any], list[float]]:
@@ -95,7 +109,7 @@ def _check(kind: type[Task], folder: pathlib.Path, name: str, set: list[str], qu
             shutil.copytree(folder / "model", folder / "resumed")
         return evaluated(*arguments)
 
-    with mock.patch.object(kind, "evaluate", evaluate_and_copy):
+    with mock.patch.object(task_class, "evaluate", evaluate_and_copy):
         tuned, losses = tune(rows, "model")
     first, last = np.mean(losses[:9]), np.mean(losses[-9:])
     refuse(not last < 0.8 * first, f"expected a loss that falls, got {first:.4f}, then {last:.4f}")
@@ -194,23 +208,27 @@ def _with_label(row: Any, label: Any) -> Any:
 
 
 def _without_label(row: Any, text: str | None) -> Any:
-    """An unlabelled example, with a text in place of each of its own, if there is one."""
-    fields = {x.name for x in dataclasses.fields(row) if x.default is dataclasses.MISSING}
-    own = {x: getattr(row, x) for x in fields if not (x.endswith("id") or text is None)}
-    texts = {x: (text,) * len(own[x]) if isinstance(own[x], tuple) else text for x in own}
+    """An unlabelled example; with `text` in place of each of its texts, unless it is None."""
+    texts = dict[str, Any]()
+    for field in dataclasses.fields(row):
+        is_text = field.default is dataclasses.MISSING and not field.name.endswith("id")
+        if is_text and text is not None:
+            value = getattr(row, field.name)
+            texts[field.name] = (text,) * len(value) if isinstance(value, tuple) else text
     return _with_label(dataclasses.replace(row, **texts), None)
 
 
-def require_same(found: Any, expected: Any, what: str) -> None:
-    """Compares values: of mappings what both have; lists may be padded, None is any value."""
+def require_same(value: Any, expected: Any, what: str) -> None:
+    """Compares values: the common keys of mappings; lists may be padded, None is any value."""
     if isinstance(expected, dict):
-        keys = sorted(found.keys() & expected.keys() - {"id"})
-        found, expected = ([each[key] for key in keys] or each for each in (found, expected))
-    if isinstance(expected, list) and len(found) >= len(expected):
-        for pair in zip(found, expected, strict=False):
+        keys = sorted(value.keys() & expected.keys() - {"id"})
+        if keys:
+            value, expected = [value[key] for key in keys], [expected[key] for key in keys]
+    if isinstance(expected, list) and len(value) >= len(expected):
+        for pair in zip(value, expected, strict=False):
             require_same(*pair, what)
     elif isinstance(expected, float):
-        is_close = math.isclose(np.max(found), expected, rel_tol=1e-4, abs_tol=2e-5)
-        refuse(not is_close, f"{what}: expected {expected}, got {found}")
+        is_close = math.isclose(np.max(value), expected, rel_tol=1e-4, abs_tol=2e-5)
+        refuse(not is_close, f"{what}: expected {expected}, got {value}")
     else:
-        refuse(expected not in (None, found), f"{what}: expected {expected!r}, got {found!r}")
+        refuse(expected not in (None, value), f"{what}: expected {expected!r}, got {value!r}")

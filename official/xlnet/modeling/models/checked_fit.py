@@ -33,11 +33,11 @@ class _TestFunction:
 
     Attributes:
       steps_per_execution: number of steps that one call runs.
-      function: the function.
+      function: the function; None before it is traced.
     """
 
     steps_per_execution: int
-    function: Callable[..., Any]
+    function: Callable[..., Any] | None
 
 
 class CheckedFit(GuardedLayer, keras.Model):

@@ -45,16 +45,17 @@ def absorbing_diffusion_objective(config: ObjectiveSections) -> Objective:
     def objective(batch: dict[str, tf.Tensor]) -> ObjectiveBatch:
         token_ids_BT, can_mask_BT = batch["token_ids"], batch["can_be_target"]
         batch_size, seq_len = tf.shape(token_ids_BT)[0], token_ids_BT.shape[1]
-        number, window_id = draw_number(batch, config), batch["window_id"]
+        draw = draw_number(batch, config)
+        window_id = batch["window_id"]
         shift_B1 = stateless_random.row_bits(
-            config.seed, _RATE, number, tf.zeros_like(window_id), num=1
+            config.seed, _RATE, draw, tf.zeros_like(window_id), num=1
         )
         low_B = tf.cast(tf.bitwise.bitwise_and(window_id, 0xFFFFFFFF), tf.uint32)
         turns_B1 = shift_B1 + low_B[:, None] * tf.constant(_GOLDEN, tf.uint32)  # Modulo 2**32.
         rate_B1 = tf.cast(tf.bitwise.right_shift(turns_B1, tf.constant(16, tf.uint32)), tf.int32)
         num_tokens_B1 = tf.reduce_sum(tf.cast(can_mask_BT, tf.int32), axis=1, keepdims=True)
         num_masked_B1 = 1 + rate_B1 * num_tokens_B1 // 2**16
-        place_BT = stateless_random.row_uniform(config.seed, _ORDER, number, window_id, seq_len)
+        place_BT = stateless_random.row_uniform(config.seed, _ORDER, draw, window_id, seq_len)
         place_BT = tf.where(can_mask_BT, place_BT, 2.0)
         rank_BT = tf.argsort(tf.argsort(place_BT, axis=1, stable=True), axis=1)
         is_masked_BT = (rank_BT < num_masked_B1) & can_mask_BT

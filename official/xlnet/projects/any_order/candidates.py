@@ -149,7 +149,7 @@ class _BeamSearch:
     def __init__(
         self, model: LanguageModel, tokenizer: Tokenizer, num_candidates: int, max_length: int
     ):
-        self._model = model
+        self._model: Any = model
         self._tokenizer = tokenizer
         self._num_candidates = num_candidates
         self._max_length = max_length

@@ -44,9 +44,9 @@ def losses_by_context(scorer: Scorer, texts: Sequence[str], lengths: Sequence[in
       array([[6.1], [4.9]])
     """
     words = [text.split() for text in texts]
-    for number, text in enumerate(words):
+    for text_number, text in enumerate(words):
         expected = f"more than {max(lengths)} words, for the longest context"
-        require_data(len(text) > max(lengths), f"text {number}", expected, str(len(text)))
+        require_data(len(text) > max(lengths), f"text {text_number}", expected, str(len(text)))
     parts = [text[-length - 1 :] for length in lengths for text in words]
     read = [" ".join(part) for part in parts]
     last = [[(len(x) - len(part[-1]), len(x))] for x, part in zip(read, parts, strict=True)]

@@ -119,8 +119,8 @@ def _contexts(task: ObjectiveBatch) -> dict[str, tf.Tensor]:
 
 def _bins(values: np.ndarray, loss: np.ndarray, weight: np.ndarray) -> list[dict[str, float]]:
     """Weighted means of the loss in bins 0, 1, 2 to 3, 4 to 7, …; empty bins are left out."""
-    number = np.ceil(np.log2(values + 1.0)).astype(int)
-    totals, counts = (np.bincount(number, x) for x in (loss * weight, weight))
+    bin_number = np.ceil(np.log2(values + 1.0)).astype(int)
+    totals, counts = (np.bincount(bin_number, x) for x in (loss * weight, weight))
     return [
         {"from": 2**n >> 1, "to": max(2**n - 1, 0), "targets": float(counts[n])}
         | {"loss": float(totals[n] / counts[n])}

@@ -75,8 +75,8 @@ def _word_rows(
     scored: Iterable[ScoredRow], punctuation: str, unit: str
 ) -> Iterator[dict[str, Any]]:
     """The rows of the words of texts."""
-    for number, text in enumerate(scored, start=1):
-        columns: dict[str, Any] = {"text_id": number}
+    for text_number, text in enumerate(scored, start=1):
+        columns: dict[str, Any] = {"text_id": text_number}
         columns |= {name: value for name, value in text.row.items() if name not in _TEXT}
         for word in words_of(text.score, punctuation, unit):
             row = {**columns, **dataclasses.asdict(word)}

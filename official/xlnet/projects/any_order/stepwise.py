@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Callable, Mapping, Sequence
-from typing import ClassVar
 
 import numpy as np
 import tensorflow as tf
@@ -57,7 +56,7 @@ class Steps:
     number: int
     select: str = "confidence"
     remask: bool = False
-    takes_masked: ClassVar[bool] = True
+    takes_masked = True
 
     def __post_init__(self):
         require_number("steps", self.number, AT_LEAST_1)
@@ -140,7 +139,7 @@ def decode_in_steps(
     # How certain a known token was; -inf where it is unknown.
     certainty_BP = np.where(is_unused_BP, np.inf, -np.inf)
     token_BP, score_BP = np.full(target_BP.shape, MASK_ID), np.zeros(target_BP.shape, np.float32)
-    for number in range(1, steps.number + 1):
+    for step in range(1, steps.number + 1):
         is_known_BP = certainty_BP > -np.inf
         np.put_along_axis(ids_BT, target_BP, token_BP, axis=1)
         inputs = {"token_ids": ids_BT, "is_padding": is_padding_BT, places: target_BP}
@@ -156,7 +155,7 @@ def decode_in_steps(
         certainty_BP = np.where(is_known_BP, known_certainty_BP, drawn_certainty_BP)
         token_BP = np.where(is_known_BP, token_BP, drawn_BP)
         score_BP = np.where(is_known_BP, score_BP, drawn_score_BP)
-        num_kept_B1 = most - wanted_B1 + -(-wanted_B1 * number // steps.number)
+        num_kept_B1 = most - wanted_B1 + -(-wanted_B1 * step // steps.number)
         is_dropped_BP = np.argsort(np.argsort(-certainty_BP, 1, "stable"), 1) >= num_kept_B1
         certainty_BP = np.where(is_dropped_BP, -np.inf, certainty_BP)
         token_BP = np.where(is_dropped_BP, MASK_ID, token_BP)

@@ -74,7 +74,7 @@ def words_of(
       [('The', 1), ('unfit,', 3), ('too.', 2)]
     """
     if not isinstance(score, Score):
-        return [words_of(each, punctuation, unit) for each in score]
+        return [words_of(text_score, punctuation, unit) for text_score in score]
     log_p = score.log_likelihoods / (1.0 if unit == "nats" else math.log(2.0))
     # Sums of all pieces so far without rounding errors that grow with the text.
     sums = [*itertools.accumulate(map(fractions.Fraction, log_p.tolist()))]

@@ -132,7 +132,9 @@ def _gather(server: socket.socket, this_worker: _Worker, wait: _Wait) -> list[st
                     connections[arrival.number] = arrival.connection
                     if not this_worker.cluster[arrival.number]:
                         addresses[arrival.number] = arrival.address
-                absent = [number for number in others if number not in connections]
+                absent = [
+                    worker_number for worker_number in others if worker_number not in connections
+                ]
                 lost = _drop_lost_workers(connections, wait.describe(absent))
                 if not absent and not lost:
                     break
@@ -154,11 +156,11 @@ def _drop_lost_workers(connections: dict[int, socket.socket], missing: str) -> l
       The indices of the workers that do not answer.
     """
     lost = []
-    for number, connection in connections.items():
+    for worker_number, connection in connections.items():
         if not _answers(connection, missing):
-            lost.append(number)
-    for number in lost:
-        connections.pop(number).close()
+            lost.append(worker_number)
+    for worker_number in lost:
+        connections.pop(worker_number).close()
     return lost
 
 
@@ -199,12 +201,12 @@ def _accept(
 def _require_same_list(other: _Worker, this_worker: _Worker, connection: socket.socket) -> None:
     """Raises `ConfigError`, here and on the other worker, if their lists of workers differ."""
     pairs = itertools.zip_longest(other.cluster, this_worker.cluster)
-    for number, (theirs, ours) in enumerate(pairs):
+    for worker_number, (theirs, ours) in enumerate(pairs):
         if theirs != ours:
             message = (
                 f"workers: expected the same list on all of them, got {theirs!r} as worker "
-                f"{number} in the list of worker {other.number} of {len(other.cluster)}, and "
-                f"{ours!r} in the list of worker {this_worker.number} of "
+                f"{worker_number} in the list of worker {other.number} of {len(other.cluster)}, "
+                f"and {ours!r} in the list of worker {this_worker.number} of "
                 f"{len(this_worker.cluster)}"
             )
             _send([connection], error=message)

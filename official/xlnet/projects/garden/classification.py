@@ -105,9 +105,11 @@ class ClassificationTask(ModelTask):
         result = task_configuration(
             _TASK, config.recipe or None, config.overrides, config.init_checkpoint
         )
-        kind = TASKS[_TASK]
-        kind.complete_settings(result, read_task(config.train_data.input_path, result.task)[0])
-        return kind(result, load_tokenizer(config.init_checkpoint))
+        task_class = TASKS[_TASK]
+        task_class.complete_settings(
+            result, read_task(config.train_data.input_path, result.task)[0]
+        )
+        return task_class(result, load_tokenizer(config.init_checkpoint))
 
 
 @exp_factory.register_config_factory("xlnet/classification")

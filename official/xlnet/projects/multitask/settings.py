@@ -176,7 +176,7 @@ def _sources_by_name(source: str) -> dict[str, Any]:
 def _check_classes(path: str, name: str, labels: Sequence[str]) -> None:
     """Raises `DataError` if all labels are numbers and one of them is not an integer."""
     numbers = [float(label) for label in labels if _NUMBER.fullmatch(label)]
-    fractions = [number for number in numbers if number % 1]
+    fractions = [value for value in numbers if value % 1]
     if fractions and len(numbers) == len(labels):
         raise DataError(
             f"{path}: expected class names, got numbers such as {fractions[0]}; "

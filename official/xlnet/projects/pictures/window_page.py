@@ -110,7 +110,9 @@ def _dots(window: Window, places: range, mask: np.ndarray, name: str) -> str:
     for i in places:
         if name == "query" and not window.is_target[i]:
             continue
-        dots = "".join(f"<td class='{'on' if mask[i, j] else 'off'}'></td>" for j in places)
+        dots = ""
+        for j in places:
+            dots += "<td class='on'></td>" if mask[i, j] else "<td class='off'></td>"
         rows += f"<tr><th>{_piece(window, i)} <small>{window.order[i]}</small></th>{dots}</tr>"
     return (
         f"<table class='dots'><caption>{name} stream</caption>"

@@ -24,9 +24,11 @@ def kaldi_rows(path: str) -> Iterator[dict[str, Any]]:
       DataError: a line is blank.
     """
     with open_text(path) as file:
-        for number, line in enumerate(file, start=1):
+        for line_number, line in enumerate(file, start=1):
             parts = line.split(maxsplit=1)
-            require_data(bool(parts), f"{path}, line {number}", "an id and words", "a blank line")
+            require_data(
+                bool(parts), f"{path}, line {line_number}", "an id and words", "a blank line"
+            )
             words = parts[1] if len(parts) > 1 else ""
             yield {"id": parts[0], "text": words.rstrip()}
 
@@ -46,12 +48,12 @@ def nbest_rows(path: str) -> Iterator[dict[str, Any]]:
     from data_prep.tasks.json_files import json_rows
 
     reading = Reading(path, TaskConfig(), strict=True, with_labels=False)
-    for number, row in enumerate(json_rows(reading), start=1):
+    for line_number, row in enumerate(json_rows(reading), start=1):
         hyps = row.pop("hyps", None)
         expected = "a list 'hyps' of objects with a string 'text'"
-        require_data(_are_hypotheses(hyps), f"{path}, row {number}", expected, shown(hyps))
+        require_data(_are_hypotheses(hyps), f"{path}, row {line_number}", expected, shown(hyps))
         for hypothesis in hyps:
-            yield {"utterance": number, **row, **hypothesis}
+            yield {"utterance": line_number, **row, **hypothesis}
 
 
 def _are_hypotheses(values: Any) -> bool:

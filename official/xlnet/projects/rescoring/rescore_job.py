@@ -70,11 +70,11 @@ def _weights(arguments: Sequence[str]) -> dict[str, float]:
 def _require_scores(rows: Sequence[Row], weights: Mapping[str, float]) -> None:
     """Raises `DataError` unless all hypotheses have the scores that have a weight."""
     names = weights.keys() - {"lm"}
-    for number, row in enumerate(rows, start=1):
+    for row_number, row in enumerate(rows, start=1):
         for name in names:
             is_number = type(row.get(name)) in (int, float)
             got = shown(row[name]) if name in row else f"the keys {', '.join(row)}"
-            require_data(is_number, f"hypothesis {number}", f"a number {name!r}", got)
+            require_data(is_number, f"hypothesis {row_number}", f"a number {name!r}", got)
 
 
 def _best(scored: Iterable[ScoredRow], weights: Mapping[str, float]) -> list[dict[str, Any]]:

@@ -32,13 +32,13 @@ def fasta_records(lines: Iterable[str]) -> Iterator[tuple[int, str, str]]:
       [(1, 'a kinase', 'MKTA'), (4, 'b', '')]
     """
     start, header, parts = 1, "", list[str]()
-    for number, line in enumerate(itertools.chain(lines, [">"]), start=1):
+    for line_number, line in enumerate(itertools.chain(lines, [">"]), start=1):
         if not line.startswith(">"):
             parts.append(line.strip())
             continue
-        if number > 1:
+        if line_number > 1:
             yield start, header, "".join(parts)
-        start, header, parts = number, line[1:].strip(), []
+        start, header, parts = line_number, line[1:].strip(), []
 
 
 def has_sequences(head: bytes) -> bool:
@@ -67,9 +67,9 @@ def _check_start(start: bytes, path: str) -> None:
 def fasta(source: str, reading: TextReading) -> Iterator[str]:
     """A sequence, whose lines are put together; headers (`>`) are not text."""
     lines = unix(reading.without_marks(source)).split("\n")
-    for number, _, sequence in fasta_records(lines):
+    for line_number, _, sequence in fasta_records(lines):
         if " " in sequence:
             expected = "letters without spaces after it (--format=text reads the file as text)"
-            reading.lose("malformed_records", reading.line + number, sequence, expected)
+            reading.lose("malformed_records", reading.line + line_number, sequence, expected)
         elif sequence:
             yield sequence

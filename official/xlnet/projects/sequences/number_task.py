@@ -30,7 +30,7 @@ class TokenRegression(TokenClassification):
     @classmethod
     def complete_settings(cls, config, examples):
         cls.check_units(config, examples)
-        complete_target(config, [number for example in examples for number in example.tags or ()])
+        complete_target(config, [label for example in examples for label in example.tags or ()])
 
     def values(self, example):
         numbers = []

@@ -156,7 +156,8 @@ def folds(
         held_out_indices: set[int] = set()
         for group in groups[fold::num_folds]:
             held_out_indices.update(group)
-        train, held_out = [], []
+        train: list[Any] = []
+        held_out: list[Any] = []
         for index, example in enumerate(examples):
             part = held_out if index in held_out_indices else train
             part.append(example)

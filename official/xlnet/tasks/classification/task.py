@@ -69,7 +69,7 @@ class Classification(TextTask):
     def combine(self, predictions):
         """Averages log-probabilities."""
         table_MC = [[p["probabilities"][label] for label in self.labels] for p in predictions]
-        return {**predictions[0], **self._prediction(combined(table_MC))}
+        return predictions[0] | self._prediction(combined(table_MC))
 
     def _prediction(self, probability_C):
         return {
@@ -166,7 +166,7 @@ class MultiLabel(TextTask):
         table_MC = [[p["probabilities"][label] for label in self.labels] for p in predictions]
         table_MC = np.clip(table_MC, LEAST_PROBABILITY, 1 - LEAST_PROBABILITY)
         logits_C = np.mean(np.log(table_MC) - np.log1p(-table_MC), axis=0)
-        return {**predictions[0], **self._prediction(logits_C)}
+        return predictions[0] | self._prediction(logits_C)
 
     def _prediction(self, logits_C):
         probability_C = 1 / (1 + np.exp(-logits_C))
@@ -254,9 +254,9 @@ class Regression(TextTask):
     predicts_numbers = True
     metrics = NUMBER_METRICS
     typical = tuple(
-        TextExample(f"{what} {word}", (f"{what} is {word} .",), float(number))
+        TextExample(f"{what} {word}", (f"{what} is {word} .",), float(rating))
         for what in ("The food", "The room", "The staff")
-        for number, word in enumerate(("awful", "poor", "fair", "good", "superb"))
+        for rating, word in enumerate(("awful", "poor", "fair", "good", "superb"))
     )
 
     @classmethod

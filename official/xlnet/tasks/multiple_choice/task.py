@@ -126,7 +126,7 @@ class MultipleChoice(Task):
     def combine(self, predictions):
         """Averages log-probabilities."""
         probability_S = combined([prediction["probabilities"] for prediction in predictions])
-        return {**predictions[0], **_prediction(probability_S)}
+        return predictions[0] | _prediction(probability_S)
 
     def error_and_probability(self, example, prediction):
         return error_of_class(prediction["probabilities"], example.label, prediction["choice"])

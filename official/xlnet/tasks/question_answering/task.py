@@ -121,7 +121,7 @@ class QuestionAnswering(Task):
         for (start, text), total in ranked:
             best.append((start, text, math.log(total / len(predictions))))
         no_answer = float(np.mean([p["no_answer_score"] for p in predictions]))
-        return {**predictions[0], **self._prediction(best, no_answer)}
+        return predictions[0] | self._prediction(best, no_answer)
 
     def average_tuned_settings(self, members):
         self.config.task.null_threshold = float(np.mean([m.null_threshold for m in members]))

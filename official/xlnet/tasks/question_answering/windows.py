@@ -97,8 +97,8 @@ class Windows:
         token = tf.gather(tf.gather(first_B, self.text_W) + self.start_W, window) + place
         context = tf.cast(tf.minimum(place, size - 1 - place), tf.float64)
         score = context + _LENGTH_BONUS * tf.cast(size, tf.float64)
-        number = tf.reduce_max(tf.concat([[-1], token], axis=0)) + 1
-        is_best = score == tf.gather(tf.math.unsorted_segment_max(score, token, number), token)
+        num_tokens = tf.reduce_max(tf.concat([[-1], token], axis=0)) + 1
+        is_best = score == tf.gather(tf.math.unsorted_segment_max(score, token, num_tokens), token)
         candidate = tf.where(is_best, window, tf.int32.max)
-        winner = tf.math.unsorted_segment_min(candidate, token, number)
+        winner = tf.math.unsorted_segment_min(candidate, token, num_tokens)
         return window == tf.gather(winner, token)

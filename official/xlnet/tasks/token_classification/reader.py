@@ -89,7 +89,9 @@ def read_conll(reading: Reading) -> Iterator[TaggedExample]:
         enumerate(lines, start=1), lambda line: bool(line[1]) and line[1][0] != _DOCUMENT
     )
     sentences = [list(group) for is_sentence, group in groups if is_sentence]
-    words_alone = [[x for x in each if not _NO_WORD.match(x[1][0])] for each in sentences]
+    words_alone = []
+    for sentence in sentences:
+        words_alone.append([line for line in sentence if not _NO_WORD.match(line[1][0])])
     is_numbered = any(words_alone) and all(
         len(fields) > 1 and fields[0] == str(n)
         for sentence in words_alone
@@ -104,7 +106,9 @@ def read_conll(reading: Reading) -> Iterator[TaggedExample]:
             raise DataError(
                 f"{reading.path}, line {line_number}: expected {expected}, got {' '.join(fields)!r}"
             )
-    columns = [[[fields[n] for _, fields in each] for each in sentences] for n in range(width)]
+    columns = []
+    for n in range(width):
+        columns.append([[fields[n] for _, fields in sentence] for sentence in sentences])
     word, tag = _chosen(reading, columns, is_numbered) if width > 1 else (0, 0)
     both = zip(columns[word], columns[tag], strict=True) if sentences else ()
     rows = ({"words": words, "tags": tags} for words, tags in both)
@@ -143,7 +147,7 @@ def _rows_of_examples(reading: Reading, lines: list[str]) -> Iterator[Row]:
 def _chosen(reading: Reading, columns: list[list[list[str]]], is_numbered: bool) -> tuple[int, int]:
     """The columns of words and tags: those that settings name, or the first and last if clear.
 
-    It is not clear if the first one has numbers or tags, or another one has tags of the same kinds
+    It is not clear if the first one has numbers or tags, or another one has tags of the same types
     as the last one.
     """
     settings = reading.settings
@@ -152,7 +156,7 @@ def _chosen(reading: Reading, columns: list[list[list[str]]], is_numbered: bool)
     names = _CONLLU if is_conllu else numbers
     places = {name: n for every in (numbers, names) for n, name in enumerate(every)}
     values = dict(zip(names, (list(itertools.chain(*column)) for column in columns), strict=True))
-    kinds = {
+    types_of_tags = {
         name: {tag.partition("-")[2] for tag in tags} - {""}
         for name, tags in values.items()
         if all(map(_TAG.fullmatch, tags))
@@ -160,12 +164,15 @@ def _chosen(reading: Reading, columns: list[list[list[str]]], is_numbered: bool)
     word = settings.text_columns[0] if settings.text_columns else "form" if is_conllu else "1"
     has_label = settings.label_column != TaskConfig.label_column
     tag = settings.label_column if has_label else names[-1]
-    others = [found for name, found in kinds.items() if name not in (word, tag)]
-    is_one = tag not in kinds or not any(not kinds[tag] or found & kinds[tag] for found in others)
-    is_word = is_conllu or not (is_numbered or word in kinds)
+    is_only_tag = True  # Whether no other column could be the tags.
+    for name, entity_types in types_of_tags.items():
+        if name not in (word, tag) and tag in types_of_tags:
+            has_same_types = bool(entity_types & types_of_tags[tag])
+            is_only_tag &= bool(types_of_tags[tag]) and not has_same_types
+    is_word = is_conllu or not (is_numbered or word in types_of_tags)
     for key, name, is_clear in (
         ("text_columns", word, bool(settings.text_columns) or is_word),
-        ("label_column", tag, has_label or (is_one and not is_conllu and tag != word)),
+        ("label_column", tag, has_label or (is_only_tag and not is_conllu and tag != word)),
     ):
         if (reading.with_labels or key == "text_columns") and not (is_clear and name in places):
             raise DataError(
@@ -186,7 +193,7 @@ def _tagged(reading: Reading, row: Row, number: int) -> TaggedExample:
     words = unit.units_of(row, word_column)
     tags = None
     if reading.with_labels:
-        labels = row.get(tag_column)
+        labels: Any = row.get(tag_column)
         if not unit.takes_labels(labels):
             raise WrongRowError(f"expected a list of tags in {tag_column!r}, got {shown(labels)}")
         if len(labels) != len(words):

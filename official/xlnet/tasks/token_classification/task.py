@@ -155,10 +155,12 @@ class TokenClassification(Task):
     def _tags(self, examples, predictions):
         """Tags of the examples and the predictions: as they are, and in the letters of BIOES."""
         known = {meaning(label): label for label in self.labels}
-        true = [
-            [tag if tag in self.labels else known.get(meaning(tag), tag) for tag in example.tags]
-            for example in examples
-        ]
+        true = []
+        for example in examples:
+            tags = []
+            for tag in example.tags:
+                tags.append(tag if tag in self.labels else known.get(meaning(tag), tag))
+            true.append(tags)
         predicted = [prediction["tags"] for prediction in predictions]
         only_letters = {tag for tags in (*true, *predicted) for tag in tags} <= _LETTERS
         true_entities = [entity_tags(tags, only_letters) for tags in true]
