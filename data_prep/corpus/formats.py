@@ -199,8 +199,8 @@ class TextReading:
 
         Args:
           reason: `malformed_records` or `missing_texts`.
-          number: number of its line in the shard, from 1: `line` is that of the line before the
-            block.
+          number: number of the lost line in the shard, from 1. (The attribute `line` is the number
+            of the line before the block.)
           line: the line.
           expected: what was expected there.
         """

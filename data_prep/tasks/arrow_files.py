@@ -49,7 +49,7 @@ def arrow_rows(reading: Reading, schema: Any, batches: Iterable[Any]) -> Iterato
     """Rows of Arrow; notes the index and the names of classes that the metadata has.
 
     Args:
-      reading: gets `unread` of pandas' metadata, and `classes` of those of Hugging Face.
+      reading: its `unread` is set from pandas' metadata, its `classes` from Hugging Face's.
       schema: the Arrow schema.
       batches: record batches.
     """

@@ -1,4 +1,4 @@
-"""What each column of a table is: a text, the label, an id, or not read. Nothing is guessed.
+"""Roles of the columns of a table: a text, the label, an id, or not read. Nothing is guessed.
 
 1. The source decides what is an index of pandas, and the names of classes (`table.py`).
 2. The usual names of a task decide, exactly: `label`, `ner_tags`, `idx`, `url`, …
@@ -81,7 +81,7 @@ def columns_of(reading: Reading, rows: Iterable[Row]) -> Columns:
       DataError: a needed column is missing, or it cannot be told which one is meant.
     """
     settings = reading.settings
-    values: dict[str, list[Any]] = {}  # Those that are not missing.
+    values: dict[str, list[Any]] = {}  # Without missing values.
     for row in rows:
         for name, value in row.items():
             column = values.setdefault(name, [])

@@ -87,7 +87,8 @@ class _Finder:
             return None  # A new module has this name today.
         if importlib.util.find_spec(today) is None:
             return None
-        return importlib.machinery.ModuleSpec(name, _Alias(today))
+        loader: Any = _Alias(today)
+        return importlib.machinery.ModuleSpec(name, loader)
 
 
 class _Alias:

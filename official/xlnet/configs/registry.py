@@ -54,24 +54,27 @@ SCHEDULES = Registry[Any](
     cosine="training.schedules",
     constant_with_cooldown="training.schedules",
 )
-# Functions (function that creates the objective, its sections) to the objective on other inputs.
+# Each wraps an objective so that it reads inputs of another format: a function that takes the
+# function that creates the objective and the configuration, and returns the wrapped objective.
 INPUT_FORMATS = Registry[Any]("objective.input_format", pairs="modeling.objectives.base")
 AUXILIARY = Registry[Any]("objective.auxiliary")
-# Functions (folder) to a `checkpoints.source.Source`: formats of trained models.
+# Formats of trained models: each opens a folder and returns a `checkpoints.source.Source`.
 CHECKPOINT_FORMATS = Registry[Any](
     "format of a trained model",
     xlnet="checkpoints.xlnet_format",
     tf1="checkpoints.convert.tf1_format",
     hf="checkpoints.convert.hf_format",
 )
-# Functions (longest wait for other workers, in seconds) that create a distribution strategy.
+# Each creates a distribution strategy; its argument is the longest wait for other workers, in
+# seconds.
 STRATEGIES = Registry[Any](
     "strategy",
     one_device="runtime.distribution",
     mirrored="runtime.distribution",
     tpu="runtime.distribution",
 )
-# Functions (distribution strategy) to a `runtime.workers.Workers`, by the class of a strategy.
+# Each takes a distribution strategy and returns its `runtime.workers.Workers`; the name is the
+# class of the strategy.
 WORKERS = Registry[Any]("workers of a strategy")
 DEFAULT_TASK = "classification"  # Where nothing names a task; its reader reads any rows of Python.
 # Parts of tasks; `tasks/catalog.py` enters the tasks in its folders.
@@ -86,12 +89,12 @@ SERVICES = Registry[Any]("task.name", _TASKS)
 HEAD_FORMATS = Registry[Any]("task.name", _TASKS)
 # Known data sets: keys of the section `task`.
 DATASETS = Registry[dict[str, Any]]("data set", _TASKS)
-# Names of the inputs of an exported model, in order of the alphabet, to the task.
+# {names of the inputs of an exported model, sorted and separated by commas: its task}
 INPUTS = Registry[str]("inputs of an exported model", _TASKS)
-# Losses of `TaskConfig.auxiliary_losses`: layers (model section, objective.kind) that are called
-# with (encoder, batch, dropout seed) and return a loss of each unit.
+# Losses of `TaskConfig.auxiliary_losses`: layers that are created with the model section and
+# `objective.kind`, are called with (encoder, batch, dropout seed) and return a loss of each unit.
 TASK_LOSSES = Registry[Any]("auxiliary loss of a task")
-# Classes of what has a label in a text, see `tasks/token_classification/label_units.py`.
+# Units of text that are labelled, see `tasks/token_classification/label_units.py`.
 LABEL_UNITS = Registry[Any]("task.label_unit", word="tasks.token_classification.label_units")
 ANSWER_MODULES = Registry[Any]("task.answer_module", summary="tasks.classification.graph")
 # Formats of the text files of a corpus, by the name that `--format` has.
@@ -104,7 +107,8 @@ TEXT_FORMATS = Registry[Any](
     parquet="data_prep.corpus.parquet_files",
     tfds="data_prep.corpus.tfds_splits",
 )
-# The same formats by what a file is recognized by: `*.ENDING` of its name, or its `FIRST BYTES*`.
+# The same formats by a pattern that recognizes a file: `*.ENDING` of its name, or its
+# `FIRST BYTES*`.
 TEXT_FILES = Registry[Any](
     "pattern of text files",
     **dict.fromkeys(("*.jsonl", "*.json", "*.ndjson"), "data_prep.corpus.json_lines"),
@@ -119,27 +123,29 @@ ROW_FILES = Registry[Any](
     **dict.fromkeys(("*.jsonl", "*.json", "*.ndjson"), "data_prep.tasks.json_files"),
     **dict.fromkeys(("*.parquet", "*.arrow", "*.feather", "*.ipc"), "data_prep.tasks.arrow_files"),
 )
-# Functions (path) to rows with a `text`, in formats that the name of a file does not say.
+# Each reads a file and returns rows with a `text`; for formats that file names do not show.
 TEXT_ROW_FORMATS = Registry[Any]("format")
-# Functions (task, train, dev) to metrics of simpler models by name; None for other tasks.
+# Each takes (task, train, dev) and returns {metric of a simpler model: value}; None for other
+# tasks.
 BASELINES = Registry[Any]("baseline")
-# Functions (`inference.orders.OrderRequest`) to the sort keys of the tokens of texts.
+# Each takes an `inference.orders.OrderRequest` and returns sort keys of the tokens of each text.
 ORDERS = Registry[Any](
     "order",
     left_to_right="inference.orders",
     random="inference.orders",
     pseudo="inference.orders",
 )
-# Functions (log-likelihoods of a text under random orders) to an estimate, a named tuple, or None
-# for too few orders.
+# Each takes log-likelihoods of a text under random orders and returns an estimate, a named tuple;
+# None if there are too few orders.
 ORDER_ESTIMATES = Registry[Any]("estimate from random orders")
 # Ways to decode the targets of texts other than one by one: a dataclass of options with a method
 # `predict`; see `inference.generation`.
 DECODERS = Registry[Any]("decoder")
-# Functions (model, batches, output directory or None) to the loss of held-out targets in parts.
+# Each takes (model, batches, output directory or None) and returns the loss of held-out targets in
+# parts.
 BREAKDOWNS = Registry[Any]("by")
-# Functions (path) to the configuration that the runs in a directory began with, by the name of the
-# file that holds it; for directories of several runs, see `training.finetuning`.
+# Files of directories of several runs. Each reads the file of its name and returns the
+# configuration that the runs began with; see `training.finetuning`.
 RUN_FILES = Registry[Any]("file of several runs")
 # Functions that make pages about a run that has ended, by file name; see `runtime.pages`.
 PRETRAINING_PAGES = Registry[Any]("page of pre-training")

@@ -35,7 +35,7 @@ def check_ending(path: str, endings: Sequence[str]) -> str:
 
 
 def require_json_lines(path: str | None) -> None:
-    """Raises `ConfigError` for a path whose ending is that of a table."""
+    """Raises `ConfigError` for a path that has the ending of a table."""
     ending = os.path.splitext(path or "")[1]
     if ending in TABLES and ending != ".jsonl":
         raise ConfigError(f"output: expected a file of JSON lines, e.g. rows.jsonl, got {path}")

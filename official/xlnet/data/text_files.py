@@ -108,9 +108,10 @@ class Answers:
     Args:
       chunks: the rows.
       answer: returns the answers to a chunk, as JSON.
-      counts: counts that `answer` adds to; those of kept answers are added, too.
+      counts: counts that `answer` adds to; counts of kept answers are added, too.
       total: number of rows; 0: unknown.
-      noun: name of the rows in progress; empty for those of standard input, which nobody waits for.
+      noun: name of the rows in the progress display; empty for rows of standard input, for which
+        no progress is displayed.
       more: returns what else is said in progress.
 
     Attributes:

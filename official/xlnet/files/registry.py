@@ -36,7 +36,7 @@ class Registry(dict[str, T]):
       ConfigError: objective.kind: expected one of causal, got 'casual'; …
     """
 
-    def __init__(self, key: str, catalogs: Mapping[str, str] | None = None, **modules: str):
+    def __init__(self, key: str, catalogs: Mapping[str, str] | None = None, /, **modules: str):
         super().__init__()
         self.key, self.modules = key, modules
         self._catalogs = dict(catalogs or {})

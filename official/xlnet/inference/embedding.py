@@ -201,7 +201,7 @@ class TextEmbedder(PickledByPath):
 
         Args:
           texts: the texts.
-          pooling: `words`, or `none` for the tokens; without those of a truncated end.
+          pooling: `words`, or `none` for the tokens; none are returned for a truncated end.
           batch_size: texts of a batch.
 
         Returns:

@@ -61,7 +61,7 @@ def register_order(name: str) -> Callable[[Any], Any]:
     """Returns a decorator that registers a factorization order by name.
 
     The function takes an `OrderRequest` and returns, for each text, the list of its orders: a sort
-    key for each token, of which the least is predicted first.
+    key for each token; the token with the smallest key is predicted first.
 
     Args:
       name: the value of `order`.

@@ -313,7 +313,7 @@ class Scorer(PickledByPath):
         several = len(list(windows_of(self.config, len(parts.ids)))) > 1
         why = "for a causal model" if is_causal else "in a text of several windows"
         expected = f"all of the text before the targets given, and nothing after them, {why}"
-        # What is given, then the targets, then what is hidden.
+        # Given tokens come first, then the targets, then hidden tokens.
         in_sequence = bool((np.diff(parts.role) >= 0).all())
         can = in_sequence or not (several or is_causal)
         require_data(can, f"{parts.text:.60}", expected, "other spans")

@@ -80,7 +80,7 @@ class ScoringPasses:
                 )
                 result[window.start + part] = scored_B.numpy()[: len(part)]
             if window.end < len(parts.ids):
-                # What the next window remembers has seen every token of this one.
+                # The memory of the next window has attended to every token of this one.
                 memory = self._next_memory(window.inputs([parts.ids], memory))
         return result
 

@@ -65,7 +65,7 @@ class EmbeddingCall:
         require_config(self.is_lines or self.input != STANDARD, "output", expected, self.output)
 
     def written_columns(self) -> set[str]:
-        """The columns that are written besides those of the input."""
+        """The columns that are written in addition to the input columns."""
         return {"vector", *_part(1, {}, (0, 0))} if self.has_parts else {"vector"}
 
 
@@ -168,9 +168,9 @@ def _lines(results: Iterable[tuple[list[Row], np.ndarray]]) -> Iterator[Row]:
             yield {**row, "vector": [float(str(x)) for x in vector]}
 
 
-def _part(number: int, row: dict[str, Any], span: tuple[int, int]) -> dict[str, Any]:
-    """The row of a word or token, but for its vector: where it stands, and the other columns."""
+def _part(text_number: int, row: dict[str, Any], span: tuple[int, int]) -> dict[str, Any]:
+    """The row of a word or token without its vector: its characters, and the other columns."""
     start, end = span
     others = {name: row[name] for name in row if name != "text"}
     part = row.get("text", "")[start:end]
-    return {"text_id": number, **others, "start": start, "end": end, "part": part}
+    return {"text_id": text_number, **others, "start": start, "end": end, "part": part}

@@ -77,7 +77,7 @@ def write_answers(
     answer: Callable[[list[Row]], list[dict[str, Any]]],
     counts: collections.Counter[str],
 ) -> dict[str, int]:
-    """Writes the columns of each row and those of its answer; a killed call is resumed.
+    """Writes the columns of each row and of its answer; a killed call is resumed.
 
     Args:
       call: a dataclass of all arguments of the call; see `identity_of`.

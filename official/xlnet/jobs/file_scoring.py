@@ -73,11 +73,11 @@ class ScoredRow(NamedTuple):
 
     @property
     def is_unknown(self) -> bool:
-        """Whether all tokens of the text, of which there are some, are unknown or a space."""
+        """Whether the text has tokens, and all of them are unknown or a space."""
         return {*self.score.pieces} - {WORD_START} == {SPECIAL_PIECES[UNK_ID]}
 
     def columns(self) -> dict[str, Any]:
-        """Returns the columns of the input and those of the score, as JSON."""
+        """Returns the columns of the input and the columns of the score, as JSON."""
         score = self.score
         columns = dict(self.row)
         columns["tokens"] = score.pieces

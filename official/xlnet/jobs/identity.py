@@ -1,4 +1,4 @@
-"""What the answers of a call depend on, for a later call that resumes a killed one."""
+"""Identity of a call: everything its answers depend on, so that a killed call can be resumed."""
 
 from __future__ import annotations
 

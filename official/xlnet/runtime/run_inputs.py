@@ -18,7 +18,7 @@ INPUTS_FILE = "inputs.json"
 def check_inputs(
     directory: str, inputs: Mapping[str, str | None], is_begun: bool, writes: bool = True
 ) -> None:
-    """Records the inputs of a new run, or compares those of a resumed run with its record.
+    """Records the inputs of a new run, or compares the inputs of a resumed run with its record.
 
     Args:
       directory: output directory of the run.

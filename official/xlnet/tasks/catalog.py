@@ -40,7 +40,7 @@ def _enter() -> None:
             formats = getattr(package, "HEAD_FORMATS", names)
             HEAD_FORMATS.modules.update(dict.fromkeys(formats, f"tasks.{folder}.formats"))
     for (registry, _), part_modules in zip(_PARTS, modules, strict=True):
-        # Tasks of the core are named before those of projects.
+        # Tasks of the core are listed before tasks of projects.
         registry.modules = {**part_modules, **registry.modules}
 
 

@@ -105,7 +105,7 @@ def _check(
         return tuned, [line["loss"] for line in read_history(output)]
 
     def evaluate_and_copy(*arguments: Any) -> dict[str, float | None]:
-        if next(calls) == 1:  # What the first evaluation saved is there.
+        if next(calls) == 1:  # The first evaluation has saved its checkpoint.
             shutil.copytree(folder / "model", folder / "resumed")
         return evaluated(*arguments)
 
@@ -120,7 +120,7 @@ def _check(
     lines = (folder / "model" / PREDICTIONS_FILE).read_text(encoding="utf-8").splitlines()
     require_same([*map(json.loads, lines)], right, "predictions of the Keras model")
     _check_metrics(model, rows, tuned, predictions)
-    size = 2 * len(rows)  # All examples, or those of one data set, are in one batch.
+    size = 2 * len(rows)  # All examples of a data set fit into one batch.
     batches = TrainingBatches(model.task.training_units(rows), _LENGTH, [_LENGTH], size, seed=0)
     config = model.task.config.changed([f"batch_size={size}", "jit_compile=false"])
     check_steps(config, XLNetTaskModel, [*itertools.islice(batches(0), batches.steps_per_epoch)])

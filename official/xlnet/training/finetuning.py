@@ -150,7 +150,7 @@ def run_finetuning(
 
 @dataclasses.dataclass(frozen=True)
 class _Prepared:
-    """What a run trains on.
+    """Task and data of a run.
 
     Attributes:
       task: the task, with a complete configuration.

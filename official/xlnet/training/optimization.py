@@ -212,7 +212,7 @@ class AdamW(Optimizer):
         m = β1 m + (1 - β1) g;   v = β2 v + (1 - β2) g²
         w = w - s·lr·(m̂ / (√v̂ + ε) + decay·w)
 
-    The arguments are those of `Optimizer`.
+    It takes the same arguments as `Optimizer`.
     """
 
     def update_step(self, gradient, variable):
@@ -277,7 +277,7 @@ class Muon(AdamW):
 
     All other variables, among them embeddings and heads, are updated by `AdamW`. The factor makes
     the root mean square of an update about scale·lr, whatever the shape (Liu et al., 2025). A
-    kernel of heads [D, N, H] is a matrix [D, N·H]. The updates are those of Muon in Keras 3.
+    kernel of heads [D, N, H] is a matrix [D, N·H]. The updates equal Muon's in Keras 3.
 
     Args:
       learning_rate: lr, a float or a learning rate schedule.

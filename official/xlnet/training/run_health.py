@@ -141,7 +141,7 @@ class Watch:
     def _first_bad_value(self, first_step: int, step: int) -> tuple[str, list[int]]:
         """Returns the result of `first_bad_value` for the first step that has one.
 
-        The windows are those of all steps if it does not depend on them.
+        The windows of all steps are returned if the bad value does not depend on them.
         """
         steps = range(first_step, step + 1)
         where = _NOT_FOUND

@@ -30,7 +30,7 @@ from official.xlnet.tokenization.special_tokens import (
 from official.xlnet.tokenization.tokenizer import WORD_START, Tokenizer
 from official.xlnet.tokenization.unspaced_scripts import begins_unspaced_word
 
-# What a target may become; see `allowed_pieces`.
+# Sets of pieces that a target may become; see `allowed_pieces`.
 TEXT_OR_END, _WORD_BEGIN, _WORD_INSIDE, _IN_BLANK, SPACE_OR_WORD = range(5)
 
 

@@ -106,7 +106,7 @@ class RelativePositionEncoding(GuardedLayer):
     ) -> Sinusoids | FactoredSinusoids:
         _, num_tokens, width = sizes(hidden_states)
         num_memory = 0 if memory is None else sizes(memory)[1]
-        if device() == "TPU" and not self.clamp_len:  # What is clamped has no factors.
+        if device() == "TPU" and not self.clamp_len:  # Clamped distances cannot be factored.
             row_T, key_K = _range(0, num_tokens), _range(-num_memory, num_tokens)
             return FactoredSinusoids.of_positions(
                 rows=_sinusoids(row_T, width), keys=_sinusoids(key_K, width)

@@ -28,9 +28,9 @@ class TwoStreamAttentionMask(GuardedLayer):
 
     Call arguments:
       tokens: [B, T] or [B, T, D], token ids or hidden states; only its first two sizes are used.
-      order: int32 [B, T], the factorization order. Default 0: every token sees every token.
+      order: int32 [B, T], the factorization order. Default 0: every token attends to every one.
       perm_mask: bool [B, T, T] in the place of `order`, True where row i may not attend to key j
-        (HF's convention). Content always sees itself, a target never does.
+        (HF's convention). Content always attends to itself, a target never does.
       segment_ids: int32 [B, T], any number of segments. Default 0.
       is_padding: bool [B, T], True where there is no token. Default False.
       memory: [B, M, D], hidden states of earlier tokens. Default: none.

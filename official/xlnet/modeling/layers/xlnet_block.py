@@ -22,7 +22,7 @@ from official.xlnet.modeling.ops.keras import ConfiguredLayer, GuardedLayer, ker
 from official.xlnet.modeling.ops.visibility import TwoStreamMask
 
 LAYER_NORM_EPSILON = 1e-12
-# What the dropout seed of a block is folded with for each of its parts.
+# The dropout seed of each part of a block is fold_in(seed of the block, one of these).
 ATTENTION, ATTENTION_NORM, FEED_FORWARD, FEED_FORWARD_NORM = range(4)
 
 

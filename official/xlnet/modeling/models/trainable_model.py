@@ -142,7 +142,7 @@ class TrainableModel(CheckedFit):
         """
         seed = tf.constant([self.config.training.seed, purpose], tf.int32)
         optimizer: Any = getattr(self.optimizer, "inner_optimizer", self.optimizer)
-        # Those of Keras 3 count updates, which `gradient_accumulation_steps` are one of.
+        # `iterations` of Keras 3 counts updates, one for `gradient_accumulation_steps` steps.
         steps = optimizer._iterations if IS_KERAS_3 else optimizer.iterations
         seed = fold_in(seed, tf.cast(steps, tf.int32))
         return fold_in(seed, tf.distribute.get_replica_context().replica_id_in_sync_group)

@@ -26,7 +26,8 @@ from official.xlnet.modeling.ops.keras import IS_KERAS_3, Embedding, keras
 from official.xlnet.modeling.ops.shapes import sizes
 from official.xlnet.modeling.ops.visibility import last_rows
 
-# What the dropout seed of a call is folded with; block n has FIRST_BLOCK + n.
+# The dropout seed of each part is fold_in(seed of the call, one of these); block n has
+# FIRST_BLOCK + n.
 EMBEDDING, SINE, COSINE, OUTPUT, FIRST_BLOCK = range(5)
 
 
@@ -53,10 +54,10 @@ class XLNetEncoder(Encoder):
           effect where `model.segments` is false.
         is_padding: bool [B, T], True where there is no token. Default: where `<pad>` is. With
           `order`, `perm_mask` or `target_positions`, one segment without padding.
-        order: int32 [B, T], the factorization order; position i sees j when order[j] <= order[i].
-          Default 0: everything sees everything.
-        perm_mask: bool [B, T, T] in the place of `order`, True where i may not see j. Content
-          always sees itself, a target never does.
+        order: int32 [B, T], the factorization order; position i attends to j if order[j] <=
+          order[i]. Default 0: every position attends to every position.
+        perm_mask: bool [B, T, T] in the place of `order`, True where i may not attend to
+          j. Content always attends to itself, a target never does.
         is_reversed: bool [B], rows that hold reversed text. Default: none.
         target_positions: int32 [B, P], where the query stream is wanted, or [1, P] if that is the
           same for all rows. Default: nowhere.
@@ -304,8 +305,8 @@ class XLNetEncoder(Encoder):
         return shapes
 
 
-# What TensorFlow says of models that are as they should be: of a Keras model around an encoder, of
-# exports that are written under a temporary name, and of a graph for each model that predicts or
+# Warnings of TensorFlow about correct models: about a Keras model around an encoder, about exports
+# that are written under a temporary name, and about one graph for each model that predicts or
 # scores.
 _EXPECTED = re.compile(
     r"Gradients do not exist for variables \['[^',]*mask_embedding(:0)?'\]"

@@ -53,8 +53,9 @@ def given_permutation(batch: dict[str, tf.Tensor]) -> ObjectiveBatch:
     Args:
       batch: a dictionary of
         token_ids: int32 [B, T], the original text.
-        perm_mask: bool [B, T, T], True where i may not see j.
-        target_positions: int32 [B, P], where tokens are predicted. A target never sees itself.
+        perm_mask: bool [B, T, T], True where i may not attend to j.
+        target_positions: int32 [B, P], where tokens are predicted. A target never attends to
+          itself.
         target_mask: bool or float32 [B, P], which slots are real targets; default: all.
         segment_ids, is_padding, is_reversed: as the encoder takes them; optional.
 

@@ -11,7 +11,7 @@ import tensorflow as tf
 from official.xlnet.configs.registry import ATTENTION_INITS
 from official.xlnet.modeling.ops.keras import IS_KERAS_3, keras
 
-# Initializers are called with a shape and a dtype, as those of Keras are.
+# Initializers are called with a shape and a dtype, as in Keras.
 AttentionInit = Callable[[float, int], Mapping[str, Callable]]
 
 

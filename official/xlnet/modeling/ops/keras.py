@@ -45,17 +45,17 @@ if TYPE_CHECKING or not IS_KERAS_3:
         return optimizer.get_scaled_loss(loss)
 
     def unscaled_gradients(optimizer: Any, gradients: list) -> list:
-        """Gradients of the loss, from those of the scaled loss."""
+        """Gradients of the loss, from gradients of the scaled loss."""
         return optimizer.get_unscaled_gradients(gradients)
 
     def sum_before_clipping(optimizer: Any) -> None:
         """Does nothing: optimizers of tf_keras clip sums over replicas."""
 
     def tf_variables(layer: Any) -> list[tf.Variable]:
-        """The variables of a layer, as those of TensorFlow."""
+        """The variables of a layer, as TensorFlow variables."""
         return list(layer.variables)
 
-    name_scope = tf.name_scope  # Which the names of variables begin with.
+    name_scope = tf.name_scope  # A prefix of the names of variables.
 
     class Metric:
         """Nothing: metrics of tf_keras are part of checkpoints, and add up over replicas."""
@@ -95,7 +95,7 @@ def _refuse_tensorflow() -> None:
 os.register_at_fork(after_in_child=_refuse_tensorflow)
 
 _OTHER = "tf_keras" if IS_KERAS_3 else "keras"  # The package whose objects do not mix with ours.
-# What to say wherever an object of it turns up.
+# Advice in errors about an object of the other package.
 ADVICE = (
     "this package uses Keras 3 in this process: use keras in place of tf_keras, or set "
     "TF_USE_LEGACY_KERAS=1 before TensorFlow is imported"

@@ -1,4 +1,4 @@
-"""Parts of Keras 3 that behave as those of Keras 2: layers, metrics, AdamW, loss scaling.
+"""Layers, metrics, AdamW and loss scaling of Keras 3 that behave as in Keras 2.
 
 Only `keras.py` imports this module. Checkpoints have the same keys with both, so a run that was
 begun with one resumes with the other.
@@ -132,15 +132,15 @@ def scaled_loss(optimizer: Any, loss: tf.Tensor) -> tf.Tensor:
 
 
 def unscaled_gradients(optimizer: Any, gradients: list) -> list:
-    """Gradients of the loss, from those of the scaled loss."""
+    """Gradients of the loss, from gradients of the scaled loss."""
     scale = tf.convert_to_tensor(optimizer.dynamic_scale)
     return [None if x is None else tf.convert_to_tensor(x) / scale for x in gradients]
 
 
 def tf_variables(layer: Any) -> list[tf.Variable]:
-    """The variables of a layer, as those of TensorFlow.
+    """The TensorFlow variables behind the Keras variables of a layer.
 
-    A SavedModel restores those of Keras 3, and its functions use these.
+    A SavedModel restores the Keras variables; its functions use the TensorFlow variables.
     """
     return [variable.value for variable in layer.variables]
 

@@ -135,7 +135,7 @@ def score_norms(call: NormsCall) -> dict[str, Any]:
     require_json_lines(call.output)
     needed = ("context", "text")
     chunks, num_rows = text_chunks(call.text, call.input, CHUNK_SIZE, needed, check_context)
-    held = [*chunks]  # What is wrong in any of them is refused before one is scored.
+    held = [*chunks]  # All of them are checked before any is scored.
     rows = [row for chunk in held for row in chunk]
     norms = _numbers(call.norms, rows)
     groups = _column("group", call.group, rows) if call.group else []

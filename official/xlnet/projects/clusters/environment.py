@@ -22,9 +22,9 @@ def find_cluster(
 ) -> tf.distribute.cluster_resolver.ClusterResolver:
     """Returns the cluster of this process, once all of its workers have started.
 
-    The cluster is that of TF_CONFIG; or of the variables WORLD_SIZE, MASTER_ADDR, MASTER_PORT and
+    The cluster is described by TF_CONFIG; by the variables WORLD_SIZE, MASTER_ADDR, MASTER_PORT and
     RANK, as torchrun sets them, with JOB_COMPLETION_INDEX in place of RANK in a Job of Kubernetes;
-    or that of all tasks of a Slurm job step.
+    or consists of all tasks of a Slurm job step.
 
     Args:
       num_gpus: number of GPUs that are visible to this process. If torchrun starts several

@@ -68,7 +68,7 @@ def meet(index: int, addresses: Sequence[str], timeout_seconds: float) -> list[s
 
 @dataclasses.dataclass(frozen=True)
 class _Worker:
-    """What a worker tells others about itself.
+    """Description of a worker, which it sends to the others.
 
     Attributes:
       cluster: its list of the addresses of all workers.

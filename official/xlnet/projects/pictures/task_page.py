@@ -166,7 +166,7 @@ def _error_tables(
 def _error_row(example: Example, prediction: Mapping[str, Any], probability: float) -> list[str]:
     """Cells of the table of errors; the probability is the last one."""
     text = " ".join(getattr(example, "words", ())) or text_of(example)
-    # The answer is in the first key after those of the example.
+    # The answer is in the first key that the example does not have.
     answers = [name for name in prediction if name not in ("id", "subtask", "words")]
     values = (example.id, text, prediction["expected"], prediction[answers[0]], probability)
     return [_cell(value) for value in values]

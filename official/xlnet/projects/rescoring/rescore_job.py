@@ -36,7 +36,7 @@ def rescore_hypotheses(call: RescoringCall) -> dict[str, Any]:
     chunks, num_rows = text_chunks(
         call.text, call.input, CHUNK_SIZE, check=check_context, format=call.format
     )
-    held = [*chunks]  # What is wrong in any of them is refused before one is scored.
+    held = [*chunks]  # All of them are checked before any is scored.
     _require_scores([row for chunk in held for row in chunk], weights)
     job = FileScoring(call, held, num_rows)
     job.require_window_of_order()

@@ -24,7 +24,7 @@ from official.xlnet.projects.survey.transformer_block import (
     norm,
 )
 
-# What the dropout seed is folded with for each part.
+# The dropout seed of each part is fold_in(seed, one of these); block n has FIRST_BLOCK + n.
 EMBEDDING, FIRST_BLOCK = 0, 1
 
 _INPUTS = {"token_ids", "segment_ids", "is_padding", "order", "perm_mask", "dropout_seed"}
@@ -94,10 +94,10 @@ class BertEncoder(Encoder):
         segment_ids: int32 [B, T]; ids from `model.num_segments` on count as the last one.
           Default: as of `XLNetEncoder`.
         is_padding: bool [B, T], True where there is no token. Default: where `<pad>` is.
-        order: int32 [B, T]; position i sees j when order[j] <= order[i]. Default 0: everything
-          sees everything.
-        perm_mask: bool [B, T, T] in the place of `order`, True where i may not see j. A token
-          always sees itself.
+        order: int32 [B, T]; position i attends to j if order[j] <= order[i]. Default 0: every
+          position attends to every position.
+        perm_mask: bool [B, T, T] in the place of `order`, True where i may not attend to j.
+          A token always attends to itself.
         dropout_seed: int32 [2], makes dropout a pure function of it. Default: a random seed.
       training: whether dropout is applied.
       return_word_embedding: whether to return `word_embedding`.
@@ -240,7 +240,7 @@ class BertEncoder(Encoder):
         return word_BTD + position_BTD, table_VD
 
     def _can_attend(self, inputs: dict[str, tf.Tensor]) -> tf.Tensor:
-        """Whether position i sees j, bool [B, T, T]."""
+        """Whether position i may attend to j, bool [B, T, T]."""
         num_rows, num_tokens = tf.unstack(tf.shape(inputs["token_ids"]))
         can_attend_BTT = tf.ones([num_rows, num_tokens, num_tokens], tf.bool)
         can_attend_BTT &= ~inputs["is_padding"][:, None, :]
@@ -257,7 +257,7 @@ class BertEncoder(Encoder):
 @register_network("gpt")
 @keras.utils.register_keras_serializable(package="xlnet")
 class GptEncoder(BertEncoder):
-    """GPT (Radford et al., 2018): learned absolute positions, no position sees a later one.
+    """GPT (Radford et al., 2018): learned absolute positions, causal attention.
 
         h_0 = word + position;  h_l = block_l(h_{l-1})
 

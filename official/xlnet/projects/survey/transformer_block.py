@@ -19,7 +19,7 @@ from official.xlnet.modeling.ops.initializers import build_layers, truncated_nor
 from official.xlnet.modeling.ops.keras import Layer, keras
 from official.xlnet.modeling.ops.shapes import sizes
 
-# What the dropout seed of a block is folded with for each of its parts.
+# The dropout seed of each part of a block is fold_in(seed of the block, one of these).
 PROBABILITIES, ATTENTION, FEED_FORWARD = range(3)
 
 
@@ -32,7 +32,7 @@ class Projection(Layer):
     """y = x · kernel + bias, of vectors.
 
     Args:
-      shape: of the kernel; the axes of x, then those of y, which are merged in x and y.
+      shape: shape of the kernel: the axes of x, then the axes of y. In x and y they are merged.
       init_std: standard deviation of the truncated normal initializer.
       num_inputs: number of axes of x in the shape.
     """

@@ -91,7 +91,7 @@ def _configuration(inputs: FineTuningInputs) -> XLNetConfig:
 
 
 def _summary(runs: Sequence[Run]) -> dict[str, Any]:
-    """Returns the metric over folds, and its difference from that of a bag of words."""
+    """Returns the metric over folds, and its difference from a bag-of-words baseline."""
     metric = runs[0]["metric"]
     scores = [run["metrics"][metric] for run in runs]
     defined = np.array([score for score in scores if score is not None])
@@ -113,7 +113,7 @@ def _summary(runs: Sequence[Run]) -> dict[str, Any]:
 def paired_test(differences: np.ndarray) -> dict[str, float]:
     """Returns the mean `difference` of two models over folds, and its `p_value`.
 
-    The p-value is that of the corrected resampled t-test of Nadeau and Bengio (2003), as the
+    The p-value is computed by the corrected resampled t-test of Nadeau and Bengio (2003), as the
     training parts of folds overlap.
 
     Args:

@@ -168,7 +168,7 @@ def successive_halving(num_candidates: int, value: Callable[[int, int], float]) 
 def candidate_config(config: XLNetConfig, candidate: int, share: int = 1) -> XLNetConfig:
     """Returns the configuration of a candidate for 1/`share` of its length.
 
-    Learning rates and lengths are those of a Halton sequence, spread evenly on a logarithmic scale
+    Learning rates and lengths come from a Halton sequence, spread evenly on a logarithmic scale
     around the values in `config`; candidate 0 has exactly these.
     """
     from scipy.stats import qmc

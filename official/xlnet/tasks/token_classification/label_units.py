@@ -1,4 +1,4 @@
-"""What has a label in a text: a word here; projects register others, such as letters.
+"""The units of a text that are labelled: words here; projects register others, such as letters.
 
 A subclass of `LabelUnit` says how its units are read from rows, which tokens they have, what a
 model is trained on and which metrics compare labels. It is registered in `LABEL_UNITS` under the

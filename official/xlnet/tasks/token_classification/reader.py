@@ -121,7 +121,7 @@ def read_conll(reading: Reading) -> Iterator[TaggedExample]:
 
 
 def _label_unit(reading: Reading) -> LabelUnit:
-    """What has a label, as the settings say."""
+    """The label unit that the settings name."""
     return LABEL_UNITS[reading.settings.settings(TagConfig).label_unit]()
 
 
@@ -229,7 +229,7 @@ def _columns_of_row(reading: Reading, row: Row) -> tuple[str, str]:
 
 
 def _unit_of_row(reading: Reading, row: Row, column: str, is_first: bool) -> LabelUnit:
-    """What has a label in a row. The first row of training data decides, if no setting does."""
+    """The label unit of a row: of the setting, or else of the first row of training data."""
     unit, settings, value = _label_unit(reading), reading.settings, row.get(column)
     if unit.takes(value) or unit.name != TagConfig.label_unit:
         return unit

@@ -50,7 +50,7 @@ class TokenClassification(Task):
 
     @property
     def label_unit(self) -> LabelUnit:
-        """What has a label, as `task.label_unit` says."""
+        """The units that are labelled, as `task.label_unit` names them."""
         return LABEL_UNITS[self.config.task.settings(TagConfig).label_unit]()
 
     @classmethod

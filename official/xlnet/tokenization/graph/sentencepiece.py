@@ -44,7 +44,7 @@ from official.xlnet.tokenization.sentencepiece_proto import (
 )
 from official.xlnet.tokenization.special_tokens import UNK_ID
 
-_SPACES = "\t\n\v\f\r"  # What `FastSentencepieceTokenizer` takes for a space.
+_SPACES = "\t\n\v\f\r"  # Read as a space by `FastSentencepieceTokenizer`.
 
 
 class GraphSentencePiece(tf.Module):
