@@ -22,7 +22,7 @@ import numbers
 import os
 import string
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import overload
+from typing import Any, overload
 
 import numpy as np
 import sentencepiece
@@ -159,10 +159,7 @@ class Tokenizer:
         expected = f"its first pieces to be {' '.join(SPECIAL_PIECES)}"
         require_data(first == SPECIAL_PIECES, where, expected, " ".join(first))
         self._check_kind()
-        self._byte = np.full(len(pieces), -1)  # The byte that a piece stands for, such as `<0xE2>`.
-        for i, piece in enumerate(pieces):
-            if self._processor.is_byte(i):
-                self._byte[i] = int(piece[1:-1], 16)
+        self._byte = np.array([_byte_of(self._processor, i) for i in range(len(pieces))])
         self._is_byte = self._byte >= 0
         self._continues_character = np.isin(self._byte, _CONTINUATION_BYTES)
         self.num_characters = np.where(
@@ -479,6 +476,13 @@ def num_pieces(model_file: str) -> int:
     model_proto = read_vocabulary(model_file)
     processor = _processor(model_file, model_proto)
     return processor.vocab_size() - len(aliases(parse_model(model_proto).pieces))
+
+
+def _byte_of(processor: Any, piece_id: int) -> int:
+    """The byte that a piece such as `<0xE2>` stands for; -1 for other pieces."""
+    if not processor.is_byte(piece_id):
+        return -1
+    return int(processor.id_to_piece(piece_id)[1:-1], 16)
 
 
 def checked_texts(texts: Iterable[str]) -> list[str]:
