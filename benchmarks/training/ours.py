@@ -69,7 +69,7 @@ def finetuner(
 ) -> tuple[XLNetTaskModel, dict[str, tf.Tensor]]:
     """A compiled model of a task (`classify` or `answer`) with its optimizer, and a batch."""
     names = {"classify": "classification", "answer": "question_answering"}
-    config.task = TaskConfig(
+    config.task = TaskConfig.create(
         name=names[kind], labels=("no", "yes"), max_length=shape.seq_len, num_buckets=1
     )
     model = XLNetTaskModel(config)

@@ -54,7 +54,7 @@ def read_rows(reading: Reading) -> Iterator[Row]:
             continue
         named = _with_names(row)
         if named is None:
-            named = reading.settings.named(plain(row), reading.with_labels, where)
+            named = reading.settings.values_by_column(plain(row), reading.with_labels, where)
             width = len(named) if width is None else width
             require_data(width == len(named), where, f"{width} values, as above", len(named))
         elif (next(iter(named), ""), hasattr(row, "_fields"), isinstance(row, np.record)) in _INDEX:

@@ -58,11 +58,12 @@ def read_task(
     Sets `task.text_columns`, and what else follows from the data, if it is empty.
 
     Args:
-      source: file, folder or `tfds:NAME:SPLIT`, or what `task.files` takes; or rows of Python:
-        a table with named columns (a frame of pandas or Polars, an Arrow table, a data set of HF or
-        TFDS, a mapping of columns, a list of mappings), which is read as its file is; a list of
-        tuples, `(text, label)`, `(text, text, label)` or `(words, tags)`; or examples of the task's
-        own class. For a task of several data sets, {name: any of these}.
+      source: file, folder or `tfds:NAME:SPLIT`, or what `task.parts_of_source` takes; or rows of
+        Python: a table with named columns (a frame of pandas or Polars, an Arrow table, a data set
+        of HF or TFDS, a mapping of columns, a list of mappings), which is read as its file is; a
+        list of tuples, `(text, label)`, `(text, text, label)` or `(words, tags)`; or examples of
+        the task's own class. For a task of several data sets,
+        {name: any of these}.
       task: the `task` section of the configuration.
       max_lost: largest share of the rows that may be unusable; these are left out, counted and
         warned of.
@@ -120,7 +121,7 @@ def stream_task(source: Any, task: TaskConfig, name: str = "inputs") -> Iterator
 
 
 def _readings(source: Any, task: TaskConfig, name: str) -> Iterator[tuple[str, Reading]]:
-    for subtask, part, settings in task.files(source):
+    for subtask, part, settings in task.parts_of_source(source):
         if isinstance(part, str):
             rows = _saved_by_datasets(part) if os.path.isdir(part) else None
             yield subtask, Reading(part, settings, rows=rows)

@@ -158,7 +158,7 @@ TABLES = {
 @pytest.mark.parametrize("ending", CORE_ENDINGS)
 def test_a_table_format(ending, tmp_path):
     assert ending in TABLES, "a table of each format, here"
-    (save, wrong, place), task = TABLES[ending], TaskConfig(name="classification")
+    (save, wrong, place), task = TABLES[ending], TaskConfig.create(name="classification")
     texts = [
         "the water",
         "naïve",
@@ -184,7 +184,7 @@ def test_a_table_format(ending, tmp_path):
     for packing, pack in {"": bytes, **(COMPRESS if wrong else {})}.items():
         packed = tmp_path / f"a{ending}.{packing}".rstrip(".")
         packed.write_bytes(pack(plain))
-        assert read_task(str(packed), TaskConfig(name="classification")) == (expected, {})
+        assert read_task(str(packed), TaskConfig.create(name="classification")) == (expected, {})
     save(pd.DataFrame({"text": ["a", "b", "c"], "label": ["x", "y", None]}), path)
     with pytest.raises(DataError, match=rf"missing_labels 1.*a{ending}, row 3: expected a label"):
         read_task(str(path), task)
@@ -204,11 +204,11 @@ def test_a_folder_of_datasets_is_read_as_the_data_set(tmp_path):
     rows = {"text": ["a", "b", "c"], "label": [1, 0, 1]}
     split = datasets.Dataset.from_dict(rows, features=features)
     datasets.DatasetDict({"train": split, "test": split}).save_to_disk(tmp_path)
-    found, _ = read_task(str(tmp_path / "test"), TaskConfig(name="classification"))
+    found, _ = read_task(str(tmp_path / "test"), TaskConfig.create(name="classification"))
     assert [(x.texts, x.label) for x in found] == [
         (("a",), "bad"),
         (("b",), "good"),
         (("c",), "bad"),
     ]
     with pytest.raises(ConfigError, match=r"splits \(train, test\); pass one of them"):
-        read_task(str(tmp_path), TaskConfig(name="classification"))
+        read_task(str(tmp_path), TaskConfig.create(name="classification"))

@@ -19,16 +19,17 @@ import re
 import shlex
 import tempfile
 import types
+from typing import Annotated
 
 import pytest
 import tensorflow as tf
 
 from official.xlnet.checkpoints.model_directory import create_model_dir
-from official.xlnet.configs.base import SETTINGS, _kinds, register_settings
+from official.xlnet.configs.base import SETTINGS, key_types, register_settings
 from official.xlnet.configs.experiment import XLNetConfig
 from official.xlnet.configs.model import ModelConfig
 from official.xlnet.configs.training import TrainingConfig
-from official.xlnet.configs.validation import Range
+from official.xlnet.configs.validation import FIXED, MAY_CHANGE, Range, UnreadWith
 from official.xlnet.errors import ConfigError
 from official.xlnet.training.finetuning_loop import FineTuningLoop
 from official.xlnet.training.pretraining_loop import PretrainingLoop
@@ -81,7 +82,7 @@ FREE = {
 def wrong_values(key):
     """Values of the right type that are refused."""
     section, name = KEYS[key], key.partition(".")[2]
-    default, (_, rules) = getattr(section, name), _kinds(section)[name]
+    default, (_, rules) = getattr(section, name), key_types(section)[name]
     if isinstance(default, bool) or default is None:
         wrong = []
     elif isinstance(default, int | float):
@@ -118,7 +119,7 @@ def attributes():
     """{attribute: names of what it is read from} in the code outside `configs`."""
     found = collections.defaultdict(set)
     for path in [*ROOT.glob("official/**/*.py"), *ROOT.glob("data_prep/**/*.py")]:
-        if "configs" in path.parts:
+        if "configs" in path.relative_to(ROOT).parts:
             continue
         text = path.read_text()
         for key in re.findall(r'task\.as_dict\(\)\.get\("(\w+)"', text):  # If the task has it.
@@ -489,6 +490,34 @@ def test_a_finished_run_says_that_fewer_steps_are_none(run_directory, caplog):
     assert "steps=3 (was 1000000000)" in said_of(loop, caplog)
 
 
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_key_of_another_package_says_whether_a_resumed_run_may_change_it(
+    kind, tmp_path, registered, caplog
+):
+    @registered("training")
+    class AverageConfig(TrainingConfig):
+        """Averages of weights."""
+
+        unread_with = {"average_steps": ("optimizer", ("lamb",))}  # The former place.
+
+        average_steps: Annotated[int, Range(0, 9), MAY_CHANGE] = 0
+        average_decay: Annotated[float, Range(0, 1), FIXED] = 0.5
+
+    config = XLNetConfig.from_dict(
+        {"model": {"vocab_size": 211}, "training": {"average_steps": 2, "average_decay": 0.25}}
+    )
+    create_model_dir(str(tmp_path), config, f"{vocabulary_dir()}/spiece.model")
+    for key, is_refused in (("average_steps", False), ("average_decay", True)):
+        changed = config.changed([f"training.{key}=1"])
+        message = said_of(finished(kind, changed, str(tmp_path)), caplog)
+        assert f"training.{key}" in message
+        assert message.startswith(f"training.{key}: expected") == is_refused
+    with pytest.raises(
+        ConfigError, match=r"as nothing reads it with training\.optimizer=lamb, got"
+    ):
+        XLNetConfig().apply(["training.average_steps=1", "training.optimizer=lamb"])
+
+
 @pytest.fixture
 def registered():
     """Registers a class of a section for one test."""
@@ -506,12 +535,15 @@ def test_a_key_that_nothing_reads_is_found(registered):
         polyak: float = 0.0
 
     assert described(PolyakConfig) != own_keys(PolyakConfig)
-    assert _kinds(PolyakConfig)["polyak"] == (float, ())
+    assert key_types(PolyakConfig)["polyak"] == (float, ())
     assert not is_read("training.polyak", PolyakConfig)
     assert not has_effect("updates", {}, "training.polyak=0.5")
     for value in (".nan", ".inf"):  # As of a package that gives no range.
         with pytest.raises(ConfigError, match=r"training\.polyak: expected finite numbers, got"):
             XLNetConfig().apply([f"polyak={value}"])
+
+
+_UNREAD = Annotated[int, UnreadWith("netwrok", ("bert",))]
 
 
 @pytest.mark.parametrize(
@@ -520,6 +552,7 @@ def test_a_key_that_nothing_reads_is_found(registered):
         ("model", {}, {"allowed": {"size": Range(1)}}, "expected a range in the type of its key"),
         ("model", {}, {"unread_with": {"sise": ("network", ("bert",))}}, "got 'sise'; did you"),
         ("model", {}, {"unread_with": {"size": ("netwrok", ("bert",))}}, "did you mean 'network'"),
+        ("model", {}, {"__annotations__": {"size": _UNREAD}}, "did you mean 'network'"),
         ("model", {"netwrok": ["mine"]}, {}, "got 'netwrok'; did you mean 'network'"),
         ("modle", {}, {}, "expected a subclass of the class of the section 'modle'"),
     ],

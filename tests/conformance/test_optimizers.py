@@ -64,7 +64,7 @@ def test_a_schedule(name, warmup_steps):
     assert SCHEDULES[name].__doc__ and name in DECAYS, "an equation of each schedule, here"
     for settings, decay in DECAYS[name]:
         settings = {"num_steps": 430, "warmup_steps": warmup_steps, "schedule": name, **settings}
-        training = TrainingConfig(**{**SETTINGS, **settings})
+        training = TrainingConfig.create(**{**SETTINGS, **settings})
         training.check()
         schedule = create_optimizer(training, NUM_LAYERS)._learning_rate
         again = WarmupThenDecay.from_config(schedule.get_config())
@@ -132,7 +132,7 @@ def expected(training):
     ids=str,
 )
 def test_updates_are_those_of_the_papers(changes, where, monkeypatch):
-    training = TrainingConfig(**{**SETTINGS, **changes})
+    training = TrainingConfig.create(**{**SETTINGS, **changes})
     if (
         where == "eager" and not IS_KERAS_3
     ):  # On a GPU, Keras would compile each update with the first step's rate.
@@ -170,4 +170,4 @@ def test_other_optimizers_and_schedules_are_refused():
         with pytest.raises(
             ConfigError, match=rf"training.{key}: expected one of .*--import=MODULE"
         ):
-            TrainingConfig(**{key: "sgd"}).check()
+            TrainingConfig.create(**{key: "sgd"}).check()

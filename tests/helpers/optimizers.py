@@ -42,7 +42,7 @@ def gradients_of(step):
 
 def updated(settings, steps, make=None, restored=None):
     """Weights and their optimizer after some steps, and where they can be saved."""
-    optimizer = create_optimizer(TrainingConfig(**settings), NUM_LAYERS)
+    optimizer = create_optimizer(TrainingConfig.create(**settings), NUM_LAYERS)
     variables = make_variables()
     optimizer.build(variables)
     checkpoint = tf.train.Checkpoint(optimizer=optimizer, variables=variables)
@@ -60,7 +60,7 @@ def check_optimizer(name, directory):
     calm = {**CALM, "optimizer": name}
     # The loss Σ w² falls, by a gradient of its own at each step.
     variables = make_variables()
-    training = TrainingConfig(**{**calm, "weight_decay": 0.0, "layer_decay": 0.99})
+    training = TrainingConfig.create(**{**calm, "weight_decay": 0.0, "layer_decay": 0.99})
     optimizer = create_optimizer(training, NUM_LAYERS)
     losses = []
     for _ in range(50):

@@ -1,6 +1,5 @@
 """Each head against HF's corresponding one, on copied random weights, losses included."""
 
-import dataclasses
 import types
 
 import numpy as np
@@ -49,7 +48,7 @@ def pair(hf_class, task, summary_type="last", **hf_settings):
             parameter.add_(torch.randn(parameter.shape, generator=generator) * 0.2)
     ours_config = our_config(config)
     settings = {"num_buckets": 1, "summary": summary_type, **task}
-    ours_config.task = dataclasses.replace(ours_config.task, **settings)
+    ours_config.task = ours_config.task.updated(settings, "")
     ours = XLNetTaskModel(ours_config)
     no_bias = types.SimpleNamespace(bias=None)
     hf = types.SimpleNamespace(transformer=theirs.transformer, lm_loss=no_bias)

@@ -349,7 +349,7 @@ def test_rows_are_the_examples_that_they_were_made_of(task, container, tmp_path)
             source = write(container)(columns, rng, tmp_path)
         else:
             source = CONTAINERS[container](columns, rng)
-        settings = TaskConfig(name=task)
+        settings = TaskConfig.create(name=task)
         if other:
             with pytest.raises(
                 DataError, match=rf"got .*{label} .*{other}|got .*{other} .*{label}"
@@ -405,7 +405,7 @@ def test_columns_of_conll_are_read_or_asked_for(layout, tmp_path):
         path = tmp_path / f"a.{rng.choice(['txt', 'conll', 'tsv'])}"
         path.write_bytes(end.join(lines).encode())
         chosen = clear if rng.random() < 0.5 else (columns.index("word"), len(columns) - 1)
-        settings = TaskConfig(name="token_classification")
+        settings = TaskConfig.create(name="token_classification")
         if chosen != clear:
             settings.text_columns = (str(chosen[0] + 1),)
             settings.label_column = str(chosen[1] + 1)

@@ -259,7 +259,7 @@ def test_task_files(tmp_path):
 
     def check(draw):
         name = draw(st.sampled_from(sorted(TASK_FILES)), label="file")
-        path, task = str(tmp_path / name), TaskConfig(name=name.partition(".")[0])
+        path, task = str(tmp_path / name), TaskConfig.create(name=name.partition(".")[0])
         pathlib.Path(path).write_bytes(draw(changed_file(name, TASK_FILES[name].encode())))
         status, read = attempt(lambda: read_task(path, task)[0])
         _, streamed = attempt(lambda: list(stream_task(path, task)))

@@ -23,7 +23,7 @@ SENTENCES = ['a fine film, with "quotes"', "", "naïve\nlines", "标题 \u00a0",
 
 
 def task_of(name="classification", **settings):
-    return TaskConfig(name=name, **settings)
+    return TaskConfig.create(name=name, **settings)
 
 
 @pytest.fixture(scope="module")

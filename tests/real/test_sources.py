@@ -138,7 +138,7 @@ def test_every_source_of_every_task(name, source, tmp_path):
         path = str(tmp_path / source)
         ({**FILES, **FLAT_FILES})[source](pd.DataFrame(columns), path)
         make = lambda columns: path  # noqa: E731
-    task = TaskConfig(name=name)
+    task = TaskConfig.create(name=name)
     if source == "other order" and name == "regression":
         task.text_columns = ("premise", "hypothesis")
     assert read_task(make(columns), task) == (expected, {})
@@ -168,7 +168,7 @@ NAMES = [
 def test_names_decide_and_places_never_do(names, texts, label, tmp_path):
     frame = pd.DataFrame([[f"{name} {n}" for name in names] for n in range(5)], columns=names)
     for source in sources(frame, tmp_path):
-        task = TaskConfig(name="classification")
+        task = TaskConfig.create(name="classification")
         found, _ = read_task(source, task)
         assert (task.text_columns, task.label_column) == (texts, label)
         assert found[1] == TextExample("2", (f"{texts[0]} 1",), f"{label} 1")
@@ -188,13 +188,13 @@ def test_names_that_do_not_decide_are_refused(names, message, tmp_path):
     frame = pd.DataFrame([["a", "b", "c"][: len(names)]] * 3, columns=names)
     for source in sources(frame, tmp_path):
         with pytest.raises(DataError, match=message):
-            read_task(source, TaskConfig(name="classification"))
+            read_task(source, TaskConfig.create(name="classification"))
 
 
 @pytest.mark.parametrize("names", [["text", "label", "label"], ["text", 0, "0"]])
 def test_a_column_twice_is_refused(names):
     frame = pd.DataFrame([["a", "b", "c"]] * 3, columns=names)
-    task = TaskConfig(name="classification", label_column="label")
+    task = TaskConfig.create(name="classification", label_column="label")
     forms = [frame]
     if all(isinstance(name, str) for name in names):
         forms.append(pa.Table.from_arrays([pa.array(["a"])] * 3, names=names))
@@ -207,14 +207,14 @@ def test_a_field_that_the_first_row_lacks_is_read(tmp_path):
     rows = [{"title": f"t{n}", "label": "x", **({"body": "b"} if n else {})} for n in range(40)]
     (tmp_path / "a.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
     for source in (rows, iter(rows), str(tmp_path / "a.jsonl"), pd.DataFrame(rows)):
-        task = TaskConfig(name="classification")
+        task = TaskConfig.create(name="classification")
         found, counts = read_task(source, task)
         assert task.text_columns == ("title", "body")
         assert len(found) == 39 and counts == {"malformed_rows": 1}
 
 
 def test_examples_and_rows_in_one_list():
-    task = TaskConfig(name="classification", text_columns=("text",))
+    task = TaskConfig.create(name="classification", text_columns=("text",))
     rows = [TextExample("1", ("a",), "x"), ("b", "y"), {"text": "c", "label": "x"}]
     expected = [
         TextExample(str(n), (text,), y) for n, text, y in zip("123", "abc", "xyx", strict=True)
@@ -234,11 +234,17 @@ def test_examples_and_rows_in_one_list():
 )
 def test_questions_of_a_table_that_cannot_be_used_are_counted(row):
     rows = [{"id": str(n), "question": "q", "context": CONTEXT, "answers": []} for n in range(3)]
-    found, counts = read_task([*rows, row], TaskConfig(name="question_answering"), max_lost=0.25)
+    found, counts = read_task(
+        [*rows, row], TaskConfig.create(name="question_answering"), max_lost=0.25
+    )
     reason = "malformed_rows" if "answers" in row else "missing_labels"
     assert len(found) == 3 and counts == {reason: 1}
     with pytest.raises(DataError, match="row 1: question None: context: expected a string, got 3"):
-        list(stream_task([{"question": "q", "context": 3}], TaskConfig(name="question_answering")))
+        list(
+            stream_task(
+                [{"question": "q", "context": 3}], TaskConfig.create(name="question_answering")
+            )
+        )
 
 
 def test_the_source_says_what_its_numbers_are(tmp_path):
@@ -253,10 +259,12 @@ def test_the_source_says_what_its_numbers_are(tmp_path):
         TaggedExample("2", ("Bob",), ("B-PER",)),
     ]
     for form in (source, path, pyarrow.parquet.read_table(path)):
-        assert read_task(form, TaskConfig(name="token_classification")) == (expected, {})
+        assert read_task(form, TaskConfig.create(name="token_classification")) == (expected, {})
     source.to_json(json_lines := str(tmp_path / "a.jsonl"))
     for form in (source.to_pandas(), json_lines, rows):
-        named = TaskConfig(name="token_classification", labels=("O", "B-PER"), label_type="int")
+        named = TaskConfig.create(
+            name="token_classification", labels=("O", "B-PER"), label_type="int"
+        )
         assert read_task(form, named) == (expected, {})
         named.label_type = "str"
         with pytest.raises(DataError, match="expected tags among O, B-PER, got the numbers 0, 1"):
@@ -275,7 +283,7 @@ def test_numbers_of_classes_are_numbers_where_the_task_needs_them(tmp_path):
             ({"name": "regression"}, [2.0, 0.0, 1.0]),
             ({"name": "classification", "labels": ("0", "1", "2")}, ["2", "0", "1"]),
         ):
-            assert [e.label for e in read_task(form, TaskConfig(**settings))[0]] == expected
+            assert [e.label for e in read_task(form, TaskConfig.create(**settings))[0]] == expected
 
 
 def test_a_transform_is_applied():
@@ -283,7 +291,7 @@ def test_a_transform_is_applied():
     lower = lambda rows: {"text": [*map(str.lower, rows["text"])], "label": rows["label"]}  # noqa: E731
     few = whole.with_format("numpy", columns=["text", "label"])
     for form, texts in ((whole.with_transform(lower), "ab"), (few, "AB")):
-        task = TaskConfig(name="classification")
+        task = TaskConfig.create(name="classification")
         found, _ = read_task(form, task)
         assert [e.texts for e in found] == [(each,) for each in texts]
         assert [(row["text"],) for row in form] == [e.texts for e in found]
@@ -300,19 +308,21 @@ def test_two_usual_names_are_a_choice(columns, setting, name):
     with pytest.raises(
         DataError, match=rf"one column for task\.{setting}, got .*set task\.{setting}"
     ):
-        read_task(columns, TaskConfig(name="token_classification"))
+        read_task(columns, TaskConfig.create(name="token_classification"))
     value = (name,) if setting == "text_columns" else name
-    (found,), _ = read_task(columns, TaskConfig(name="token_classification", **{setting: value}))
+    (found,), _ = read_task(
+        columns, TaskConfig.create(name="token_classification", **{setting: value})
+    )
     assert (found.words, found.tags)[setting == "label_column"] == (*columns[name][0],)
 
 
 @pytest.mark.parametrize("row", [{"tags": ["O"]}, {"words": ["a"]}, {"text": "a"}])
 def test_a_row_without_words_or_tags_is_counted(row):
     rows = [{"words": ["a"], "tags": ["O"]}, row]
-    found, counts = read_task(rows, TaskConfig(name="token_classification"), max_lost=0.5)
+    found, counts = read_task(rows, TaskConfig.create(name="token_classification"), max_lost=0.5)
     assert (len(found), counts) == (1, {"malformed_rows": 1})
     with pytest.raises(DataError, match="row 1: expected a list"):
-        read_task([row], TaskConfig(name="token_classification"))
+        read_task([row], TaskConfig.create(name="token_classification"))
 
 
 def test_the_report_says_why_a_column_is_not_read(tmp_path, capfd):
@@ -320,11 +330,13 @@ def test_the_report_says_why_a_column_is_not_read(tmp_path, capfd):
         {"text": [*"abcd"], "label": [*"xyxy"], "n": range(4), "when": pd.Timestamp("2020-01-02")}
     ).assign(url="u", pair_id=7)
     frame[frame.n != 1].to_parquet(path := str(tmp_path / "a.parquet"))
-    assert read_task(path, TaskConfig(name="classification"))[0][1].texts == ("c",)
+    assert read_task(path, TaskConfig.create(name="classification"))[0][1].texts == ("c",)
     why = "n (numbers), when (dates), url (by name), pair_id (id), __index_level_0__ (pandas index)"
     said = f"texts are read from text, labels from label (by name); not read as text: {why}"
     assert said in capfd.readouterr().err
-    read_task(path, TaskConfig(name="classification", text_columns=("n",), label_column="text"))
+    read_task(
+        path, TaskConfig.create(name="classification", text_columns=("n",), label_column="text")
+    )
     said = "texts are read from n (task.text_columns), labels from text (task.label_column)"
     assert said in capfd.readouterr().err
 
@@ -333,7 +345,7 @@ def test_the_first_row_to_predict_does_not_say_that_a_text_is_a_number(tmp_path)
     frame = pd.DataFrame({"title": ["1984", "Emma"], "body": ["a", "b"], "year": [1949, 1815]})
     frame.to_csv(path := str(tmp_path / "a.csv"), index=False)
     for form, texts in ((frame, ("1984", "a")), (path, ("1984", "a", "1949"))):
-        assert next(stream_task(form, TaskConfig(name="classification"))).texts == texts
+        assert next(stream_task(form, TaskConfig.create(name="classification"))).texts == texts
 
 
 @pytest.mark.parametrize(
@@ -343,7 +355,7 @@ def test_the_first_row_to_predict_does_not_say_that_a_text_is_a_number(tmp_path)
 def test_ids_that_are_missing_are_not_those_of_others(column, expected):
     columns = {"text": [*"abc"], "label": [*"xyx"], "id": column}
     for form in (columns, pd.DataFrame(columns), pa.table(columns)):
-        found, counts = read_task(form, TaskConfig(name="classification"))
+        found, counts = read_task(form, TaskConfig.create(name="classification"))
         assert ([e.id for e in found], counts) == (expected, {})
 
 
@@ -365,5 +377,5 @@ def test_a_label_is_read_alike_from_every_source(name, column, values, labels, t
         frame.to_csv(path := str(tmp_path / "a.csv"), index=False)
         forms.append(path)
     for form in forms:
-        found, _ = read_task(form, TaskConfig(name=name), max_lost=0.5)
+        found, _ = read_task(form, TaskConfig.create(name=name), max_lost=0.5)
         assert [e.expected if name != "ranking" else e.relevance for e in found] == labels

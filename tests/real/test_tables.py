@@ -51,7 +51,7 @@ def examples_of(frame, first=1):
 
 
 def task_of(name="classification", **settings):
-    return TaskConfig(name=name, **settings)
+    return TaskConfig.create(name=name, **settings)
 
 
 def write_excel(frame, path):
@@ -141,7 +141,7 @@ def test_quotes_that_pandas_writes_into_tsv_are_mentioned(ending, said, tmp_path
     texts = ['he said "no" twice', 'and "yes" once', "plain words"]
     frame = pd.DataFrame({"text": texts, "label": ["a", "b", "a"]})
     frame.to_csv(path := str(tmp_path / f"a.{ending}"), sep="\t", index=False)
-    examples, _ = read_task(path, TaskConfig(name="classification"))
+    examples, _ = read_task(path, TaskConfig.create(name="classification"))
     assert ("2 lines have fields in quotes, which TSV reads" in capfd.readouterr().err) == said
     assert ([example.texts[0] for example in examples] == texts) != said
 

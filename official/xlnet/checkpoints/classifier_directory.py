@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import copy
-import dataclasses
 from collections.abc import Sequence
 
 import tensorflow as tf
@@ -36,13 +35,15 @@ def task_configuration(
         names = f"{num_labels} different names for {num_logits} logits"
         require(len(set(labels)) == len(labels) == num_labels, "labels", names, list(labels))
     default_columns = () if task_of_model.name else ("text",)
-    config.task = dataclasses.replace(
-        task_of_model,
-        name=task_name,
-        labels=tuple(labels),
-        text_columns=tuple(text_columns or task_of_model.text_columns or default_columns),
-        max_length=max(task_of_model.max_length, 0 if model.preprocessor else config.data.seq_len),
-    )
+    settings = {
+        "name": task_name,
+        "labels": tuple(labels),
+        "text_columns": tuple(text_columns or task_of_model.text_columns or default_columns),
+        "max_length": max(
+            task_of_model.max_length, 0 if model.preprocessor else config.data.seq_len
+        ),
+    }
+    config.task = task_of_model.updated(settings, "")
     config.check()
     return config
 

@@ -281,9 +281,9 @@ class XLNetConfig:
     def check(self) -> None:
         """Raises `ConfigError` if a value is out of range or values are incompatible."""
         for field in dataclasses.fields(self):
-            for view in getattr(self, field.name).views():
-                view.check()
-                view.check_with(self)
+            for settings in getattr(self, field.name).settings_in_use():
+                settings.check()
+                settings.check_with(self)
         require(
             self.task.long_texts != "memory" or self.model.mem_len > 0,
             "model.mem_len",

@@ -28,7 +28,7 @@ from official.xlnet.configs.experiment import CONFIG_FILE, XLNetConfig, recipe_p
 from official.xlnet.configs.registry import DEFAULT_TASK, task_settings
 from official.xlnet.configs.task import TaskConfig
 from official.xlnet.configs.training import TrainingConfig
-from official.xlnet.configs.validation import require
+from official.xlnet.configs.validation import FROM_DATA, require
 from official.xlnet.files.yaml_files import read_yaml
 
 _BASE_RATE, _BASE_PARAMETERS, _EXPONENT, _MAX_RATE = 3e-5, 118e6, 0.95, 3e-3
@@ -171,7 +171,7 @@ def keep_settings(config: XLNetConfig, keys_from_user: Collection[str], saved: X
       saved: the configuration of the run.
     """
     section_of_key = dict(_CHOSEN)
-    for key in saved.task.of_new_runs:
+    for key in saved.task.values_of_new_runs():
         section_of_key[key] = "task"
     if {"epochs", "warmup_steps"} <= set(keys_from_user):
         del section_of_key["num_steps"]  # The warm-up is a share of these steps.
@@ -252,8 +252,8 @@ def finetuning_configuration(
     if task is None and path:
         task = load(path, list(overrides), base).task.name
     settings = task_settings(task or DEFAULT_TASK)
-    base.task = TaskConfig(**settings)
-    base.task = base.task.updated(base.task.of_new_runs, "")
+    base.task = TaskConfig.create(**settings)
+    base.task = base.task.updated(base.task.values_of_new_runs(), "")
     if base.model.longest_input is not None:
         base.task.max_length = min(base.task.max_length, base.model.longest_input)
     if path is None:
@@ -262,7 +262,7 @@ def finetuning_configuration(
     else:
         config = load(path, list(overrides), base)
         if os.path.isdir(path) and not any("target_" in override for override in overrides):
-            for key in set(config.task.from_data) - {"text_columns"}:
+            for key in set(config.task.marked_keys(FROM_DATA)) - {"text_columns"}:
                 setattr(config.task, key, ())  # They followed from the data of that model.
     require(
         config.task.name == settings["name"],

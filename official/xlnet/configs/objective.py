@@ -13,8 +13,11 @@ from official.xlnet.configs.validation import (
     NOT_NEGATIVE,
     SHARE,
     Range,
+    UnreadWith,
     require,
 )
+
+_WITHOUT_MASKS = UnreadWith("kind", ("permutation", "causal"))
 
 
 class Stage(NamedTuple):
@@ -55,15 +58,11 @@ class ObjectiveConfig(Section):
 
     section = "objective"
     chooser = "kind"
-    unread_with = {
-        "mask_share": ("kind", ("permutation", "causal")),
-        "random_share": ("kind", ("permutation", "causal")),
-    }
 
     kind: str = "permutation"
     target_draws: Annotated[int, COUNT_OR_NONE] = 0
-    mask_share: Annotated[float, SHARE] = 0.8
-    random_share: Annotated[float, SHARE] = 0.1
+    mask_share: Annotated[float, SHARE, _WITHOUT_MASKS] = 0.8
+    random_share: Annotated[float, SHARE, _WITHOUT_MASKS] = 0.1
     input_format: Annotated[str, INPUT_FORMATS] = "pairs"
     next_sentence: bool = False
     auxiliary: tuple[str, ...] = ()

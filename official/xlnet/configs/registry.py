@@ -91,7 +91,7 @@ HEAD_FORMATS = Registry[Any]("task.name", _TASKS)
 DATASETS = Registry[dict[str, Any]]("data set", _TASKS)
 # {names of the inputs of an exported model, sorted and separated by commas: its task}
 INPUTS = Registry[str]("inputs of an exported model", _TASKS)
-# Losses of `TaskConfig.auxiliary_losses`: layers that are created with the model section and
+# Losses of `TaskConfig.auxiliary_loss_weights`: layers that are created with the model section and
 # `objective.kind`, are called with (encoder, batch, dropout seed) and return a loss of each unit.
 TASK_LOSSES = Registry[Any]("auxiliary loss of a task")
 # Units of text that are labelled, see `tasks/token_classification/label_units.py`.

@@ -6,20 +6,33 @@ import dataclasses
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Annotated, Any, ClassVar
 
-from official.xlnet.configs.base import Section
+from official.xlnet.configs.base import Section, key_types
 from official.xlnet.configs.former_modules import with_former_methods
 from official.xlnet.configs.registry import SETTINGS, TASKS
 from official.xlnet.configs.validation import (
     COUNT,
     COUNT_OR_NONE,
+    FROM_DATA,
+    MAY_CHANGE,
     NOT_NEGATIVE,
+    OF_HEAD,
+    OF_OUTPUTS,
+    NewRuns,
     require,
     require_one_of,
 )
 from official.xlnet.errors import ArgumentTypeError, ConfigError, DataError, require_data
 from official.xlnet.files.schema import OneOf
 
-_FORMER_METHODS = {"take": "complete_from_files"}
+_FORMER_METHODS = {
+    "auxiliary_losses": "auxiliary_loss_weights",
+    "columns_of_parts": "text_columns_of_parts",
+    "files": "parts_of_source",
+    "named": "values_by_column",
+    "orders": "text_orders",
+    "take": "complete_from_files",
+    "target": "label_mean_and_scale",
+}
 
 
 @dataclasses.dataclass
@@ -62,19 +75,19 @@ class TaskConfig(Section):
     section = "task"
     chooser = "name"
 
-    name: Annotated[str, TASKS] = ""
-    labels: tuple[str, ...] = ()
+    name: Annotated[str, TASKS, OF_OUTPUTS] = ""
+    labels: Annotated[tuple[str, ...], OF_HEAD, OF_OUTPUTS] = ()
     columns: tuple[str, ...] = ()
-    text_columns: tuple[str, ...] = ()
+    text_columns: Annotated[tuple[str, ...], FROM_DATA] = ()
     label_column: str = "label"
-    label_type: Annotated[str, OneOf(("str", "int", "float", "bool"))] = "str"
+    label_type: Annotated[str, OneOf(("str", "int", "float", "bool")), MAY_CHANGE] = "str"
     group_column: str = ""
     max_length: Annotated[int, COUNT] = 128
     truncation_side: Annotated[str, OneOf(("right", "left"))] = "right"
     num_buckets: Annotated[int, COUNT] = 3
-    summary: Annotated[str, OneOf(("last", "first", "mean", "attn"))] = "last"
+    summary: Annotated[str, OneOf(("last", "first", "mean", "attn")), OF_HEAD] = "last"
     metric: str = ""
-    patience: Annotated[int, COUNT_OR_NONE] = 0
+    patience: Annotated[int, COUNT_OR_NONE, MAY_CHANGE] = 0
     epochs: Annotated[float, NOT_NEGATIVE] = 0.0
     lm_weight: Annotated[float, NOT_NEGATIVE] = 0.0
     freeze_encoder: bool = False
@@ -82,17 +95,17 @@ class TaskConfig(Section):
     window_stride: Annotated[int, COUNT] = 64
     max_windows: Annotated[int, COUNT] = 4
     pooling: Annotated[str, OneOf(("mean", "max"))] = "mean"
-    pooled_segments: Annotated[str, OneOf(("all", "last"))] = "last"
+    pooled_segments: Annotated[str, OneOf(("all", "last")), NewRuns("all")] = "last"
 
-    # Keys that a resumed run may change, and those that follow from the data where not given.
-    may_change: ClassVar[tuple[str, ...]] = ("patience", "label_type")
-    from_data: ClassVar[tuple[str, ...]] = ("text_columns",)
-    # Values of `xlnet finetune` where the default is the meaning of older model directories.
-    of_new_runs: ClassVar[Mapping[str, str]] = {"pooled_segments": "all"}
-    # Keys that a trained head depends on, which a run that goes on with it takes from its model.
-    of_head: ClassVar[tuple[str, ...]] = ("labels", "summary")
-    # Keys that models of an ensemble have in common, as outputs follow from them.
-    output_keys: ClassVar[tuple[str, ...]] = ("name", "labels")
+    # Former marks of keys: classes of other packages may list them here; see `configs.validation`.
+    may_change: ClassVar[tuple[str, ...]] = ()
+    from_data: ClassVar[tuple[str, ...]] = ()
+    of_head: ClassVar[tuple[str, ...]] = ()
+    output_keys: ClassVar[tuple[str, ...]] = ()
+    of_new_runs: ClassVar[Mapping[str, str]] = {}
+
+    # Properties of a task that packages read which may not import the task: `data_prep`, the
+    # checkpoints' formats, and commands before TensorFlow is imported. The methods below, too.
     has_subtasks: ClassVar[bool] = False  # Whether there are several data sets, each with a head.
     shortest_input: ClassVar[int] = 0  # Tokens of the shortest input that the head takes.
     needs_names: ClassVar[bool] = False  # Whether rows of Python have to name their values.
@@ -115,7 +128,7 @@ class TaskConfig(Section):
             "every label once",
             self.labels,
         )
-        for key in self.others:
+        for key in self.keys_of_other_classes:
             owners = self.tasks_with(key)
             if self.name and owners and self.name not in owners:
                 raise ConfigError(
@@ -124,13 +137,11 @@ class TaskConfig(Section):
 
     def check_with(self, config: Any) -> None:
         """Raises `ConfigError` if the language model of `lm_weight` cannot be trained."""
-        for key, value, words in (
-            ("model.network", config.model.network, ("xlnet",)),
-            ("objective.kind", config.objective.kind, ("permutation", "causal")),
-        ):
-            if self.lm_weight:
-                where = f"{key} of a model that is fine-tuned with task.lm_weight"
-                require_one_of(where, value, words)
+        if self.lm_weight:
+            where = "of a model that is fine-tuned with task.lm_weight"
+            require_one_of(f"model.network {where}", config.model.network, ("xlnet",))
+            objectives = ("permutation", "causal")
+            require_one_of(f"objective.kind {where}", config.objective.kind, objectives)
 
     def tasks_with(self, key: str) -> list[str]:
         """Returns the tasks that a key is for: those with its class, or with that it extends.
@@ -149,15 +160,26 @@ class TaskConfig(Section):
             owner = owner.__base__
         return []
 
-    def target(self) -> tuple[float, float]:
+    @classmethod
+    def values_of_new_runs(cls) -> dict[str, Any]:
+        """Returns {key: value} of `xlnet finetune` where it has another default; see `NewRuns`."""
+        values: dict[str, Any] = {}
+        for key, (_, marks) in key_types(cls).items():
+            for mark in marks:
+                if isinstance(mark, NewRuns):
+                    values[key] = mark.value
+        values.update(cls.of_new_runs)
+        return values
+
+    def label_mean_and_scale(self) -> tuple[float, float]:
         """Returns mean and scale of the labels of a regression; 0 and 1 if they are unscaled."""
         return 0.0, 1.0
 
-    def auxiliary_losses(self) -> dict[str, float]:
+    def auxiliary_loss_weights(self) -> dict[str, float]:
         """Returns the weight of each loss beside the head's, by its name in `TASK_LOSSES`."""
         return {"language_model": self.lm_weight} if self.lm_weight else {}
 
-    def orders(self, num_texts: int) -> list[list[int]]:
+    def text_orders(self, num_texts: int) -> list[list[int]]:
         """Returns the orders in which the texts of an input are read, each as one sequence.
 
         Args:
@@ -165,11 +187,11 @@ class TaskConfig(Section):
         """
         return [list(range(num_texts))]
 
-    def columns_of_parts(self) -> dict[str, tuple[str, ...]]:
+    def text_columns_of_parts(self) -> dict[str, tuple[str, ...]]:
         """Returns {name of a subtask, or "" for a task without them: its text columns}."""
         return {"": self.text_columns}
 
-    def named(self, row: Any, with_labels: bool, where: str) -> dict[str, Any]:
+    def values_by_column(self, row: Any, with_labels: bool, where: str) -> dict[str, Any]:
         """Returns the values of a row of Python that has no names, by their columns.
 
         `text_columns` are filled in if they are empty.
@@ -183,31 +205,35 @@ class TaskConfig(Section):
           TypeError: the row is of another form, or the task needs names.
           DataError: the row has another number of texts than the task.
         """
-        if self.needs_names or (with_labels and not isinstance(row, list)):
-            expected = (
-                f"an example of {self.name} or a mapping with the columns of its tables"
-                if self.needs_names
-                else "a tuple that ends in a label, or a mapping of columns"
-            )
+        expected = ""
+        if self.needs_names:
+            expected = f"an example of {self.name} or a mapping with the columns of its tables"
+        elif with_labels and not isinstance(row, list):
+            expected = "a tuple that ends in a label, or a mapping of columns"
+        if expected:
             raise ArgumentTypeError(f"{where}: expected {expected}, got {row!r:.60}")
         values = row if isinstance(row, list) else [row]
-        texts, label = (values[:-1], values[-1:]) if with_labels else (values, [])
+        texts = values[:-1] if with_labels else values
         names = self.text_columns or self._numbered(len(texts))
-        require_data(
-            bool(texts) and len(texts) == len(names),
-            where,
-            f"{len(names)} text(s) ({', '.join(names)}){' and a label' if with_labels else ''}",
-            f"{len(values)} value(s)",
-        )
+        expected = f"{len(names)} text(s) ({', '.join(names)})"
+        if with_labels:
+            expected += " and a label"
+        is_complete = bool(texts) and len(texts) == len(names)
+        require_data(is_complete, where, expected, f"{len(values)} value(s)")
         self.text_columns = names
-        return dict(zip((*names, self.label_column), [*texts, *label], strict=False))
+        row_by_column = dict(zip(names, texts, strict=True))
+        if with_labels:
+            row_by_column[self.label_column] = values[-1]
+        return row_by_column
 
     @staticmethod
-    def _numbered(number: int) -> tuple[str, ...]:
-        """Names of texts without names."""
-        return tuple(f"text{n}" for n in range(1, number + 1)) if number > 1 else ("text",)
+    def _numbered(num_texts: int) -> tuple[str, ...]:
+        """Names of texts without names: `text`, or `text1`, `text2`, …."""
+        if num_texts <= 1:
+            return ("text",)
+        return tuple(f"text{number}" for number in range(1, num_texts + 1))
 
-    def files(self, source: Any) -> Iterator[tuple[str, Any, TaskConfig]]:
+    def parts_of_source(self, source: Any) -> Iterator[tuple[str, Any, TaskConfig]]:
         """Yields (name of the subtask or "", path or rows, settings) of each part of a source.
 
         Args:
@@ -230,15 +256,17 @@ class TaskConfig(Section):
           DataError: the examples do not suit the task.
         """
         for _, path, _, examples in parts:
-            found = {len(example.texts) for example in examples if hasattr(example, "texts")}
-            if self.needs_names or not found:
-                continue
             # Examples of the task's own class have no columns.
-            self.text_columns = self.text_columns or self._numbered(max(found))
-            if others := found - {len(self.text_columns)}:
+            text_counts = {len(example.texts) for example in examples if hasattr(example, "texts")}
+            if self.needs_names or not text_counts:
+                continue
+            self.text_columns = self.text_columns or self._numbered(max(text_counts))
+            wrong_counts = text_counts - {len(self.text_columns)}
+            if wrong_counts:
                 raise DataError(
                     f"{path}: expected {len(self.text_columns)} text(s) "
-                    f"({', '.join(self.text_columns)}) in each example, got {min(others)} in one"
+                    f"({', '.join(self.text_columns)}) in each example, got {min(wrong_counts)} in "
+                    "one"
                 )
 
 

@@ -12,16 +12,21 @@ from official.xlnet.configs.registry import OPTIMIZERS, SCHEDULES
 from official.xlnet.configs.validation import (
     COUNT,
     COUNT_OR_NONE,
+    FIXED,
+    MAY_CHANGE,
     NOT_NEGATIVE,
     POSITIVE,
     RATE,
     SEED,
     Range,
+    UnreadWith,
     require,
 )
 from official.xlnet.files.schema import OneOf
 
-WITHOUT_SCALE = {"adamw", "lamb"}  # Optimizers that do not read `muon_scale`.
+# Optimizers that do not read `muon_scale`; `register_optimizer` adds those of others.
+WITHOUT_SCALE = {"adamw", "lamb"}
+_WITHOUT_COOLDOWN = UnreadWith("schedule", ("polynomial", "cosine"))
 
 
 @dataclasses.dataclass
@@ -86,12 +91,6 @@ class TrainingConfig(Section):
 
     section = "training"
     chooser = "optimizer"
-    unread_with = {
-        "muon_scale": ("optimizer", WITHOUT_SCALE),
-        "decay_power": ("schedule", ("cosine", "constant_with_cooldown")),
-        "cooldown_share": ("schedule", ("polynomial", "cosine")),
-        "cooldown": ("schedule", ("polynomial", "cosine")),
-    }
 
     batch_size: Annotated[int, COUNT] = 16
     num_steps: Annotated[int, COUNT] = 10000
@@ -99,35 +98,39 @@ class TrainingConfig(Section):
     warmup_steps: Annotated[int, COUNT_OR_NONE] = 1000
     end_learning_rate: Annotated[float, NOT_NEGATIVE] = 0.0
     schedule: Annotated[str, SCHEDULES] = "polynomial"
-    decay_power: Annotated[float, NOT_NEGATIVE] = 1.0
-    cooldown_share: Annotated[float, Range(0, 1, open_low=True)] = 0.2
-    cooldown: Annotated[str, OneOf(("linear", "sqrt"))] = "linear"
+    decay_power: Annotated[
+        float, NOT_NEGATIVE, UnreadWith("schedule", ("cosine", "constant_with_cooldown"))
+    ] = 1.0
+    cooldown_share: Annotated[float, Range(0, 1, open_low=True), _WITHOUT_COOLDOWN] = 0.2
+    cooldown: Annotated[str, OneOf(("linear", "sqrt")), _WITHOUT_COOLDOWN] = "linear"
     optimizer: Annotated[str, OPTIMIZERS] = "adamw"
     weight_decay: Annotated[float, NOT_NEGATIVE] = 0.01
     adam_beta_1: Annotated[float, RATE] = 0.9
     adam_beta_2: Annotated[float, RATE] = 0.999
     adam_epsilon: Annotated[float, POSITIVE] = 1e-6
-    muon_scale: Annotated[float, POSITIVE] = 0.2
+    muon_scale: Annotated[float, POSITIVE, UnreadWith("optimizer", WITHOUT_SCALE)] = 0.2
     clip_norm: Annotated[float, NOT_NEGATIVE] = 1.0
     layer_decay: Annotated[float, Range(0, 1, open_low=True)] = 1.0
     decay_embedding: bool = True
-    freeze_embeddings: bool = False
-    freeze_layers: Annotated[int, Range(0, 1000)] = 0
-    freeze_network: bool = False
+    freeze_embeddings: Annotated[bool, FIXED] = False
+    freeze_layers: Annotated[int, Range(0, 1000), FIXED] = 0
+    freeze_network: Annotated[bool, FIXED] = False
     lora_rank: Annotated[int, COUNT_OR_NONE] = 0
-    accumulate_steps: Annotated[int, COUNT] = 1
-    parallel_slices: Annotated[int, COUNT_OR_NONE] = 1
-    release_memory: bool = False
-    precision: Annotated[str, OneOf(("float32", "mixed_bfloat16", "mixed_float16"))] = "float32"
-    products: Annotated[str, OneOf(PRODUCTS)] = "float32"
-    jit_compile: bool | None = None
-    steps_per_execution: Annotated[int, COUNT] = 1
-    checkpoint_steps: Annotated[int, COUNT] = 500
-    keep_checkpoints: Annotated[int, COUNT] = 2
-    evaluation_steps: Annotated[int, COUNT_OR_NONE] = 0
-    on_bad_step: Annotated[str, OneOf(("stop", "skip"))] = "stop"
-    json_log: bool = False
-    seed: Annotated[int, SEED] = 0
+    accumulate_steps: Annotated[int, COUNT, MAY_CHANGE] = 1
+    parallel_slices: Annotated[int, COUNT_OR_NONE, MAY_CHANGE] = 1
+    release_memory: Annotated[bool, MAY_CHANGE] = False
+    precision: Annotated[str, OneOf(("float32", "mixed_bfloat16", "mixed_float16")), MAY_CHANGE] = (
+        "float32"
+    )
+    products: Annotated[str, OneOf(PRODUCTS), MAY_CHANGE] = "float32"
+    jit_compile: Annotated[bool | None, MAY_CHANGE] = None
+    steps_per_execution: Annotated[int, COUNT, MAY_CHANGE] = 1
+    checkpoint_steps: Annotated[int, COUNT, MAY_CHANGE] = 500
+    keep_checkpoints: Annotated[int, COUNT, MAY_CHANGE] = 2
+    evaluation_steps: Annotated[int, COUNT_OR_NONE, MAY_CHANGE] = 0
+    on_bad_step: Annotated[str, OneOf(("stop", "skip")), MAY_CHANGE] = "stop"
+    json_log: Annotated[bool, MAY_CHANGE] = False
+    seed: Annotated[int, SEED, FIXED] = 0
 
     @property
     def num_slices(self) -> int:

@@ -8,6 +8,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 from official.xlnet.configs.registry import TASKS
+from official.xlnet.configs.validation import OF_OUTPUTS
 from official.xlnet.data.examples import Example
 from official.xlnet.data.lost_rows import check_unknown
 from official.xlnet.errors import ConfigError, require_config
@@ -58,7 +59,7 @@ class Ensemble:
                 f"{tasks[0].name}"
             )
         for model_dir, task in zip(model_dirs, tasks, strict=True):
-            for key in tasks[0].output_keys:
+            for key in tasks[0].marked_keys(OF_OUTPUTS):
                 expected, value = tasks[0].as_dict().get(key), task.as_dict().get(key)
                 require_config(
                     value == expected,

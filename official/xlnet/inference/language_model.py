@@ -94,7 +94,7 @@ def require_language_model(config: XLNetConfig, takes_masked: bool = False) -> N
     if takes_masked:
         verb = "scores"
         for name in OBJECTIVES.names():
-            if ObjectiveConfig(kind=name).predicts_masked:
+            if ObjectiveConfig.create(kind=name).predicts_masked:
                 kinds.append(name)
     require_one_of(f"objective.kind of a model that {verb} text", objective.kind, kinds)
 

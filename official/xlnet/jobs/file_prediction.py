@@ -147,7 +147,7 @@ def _served_task(name: str | None, inputs: Sequence[str], path: str) -> TaskConf
     """Settings of a served task, by its name, or by the names of its inputs if they identify it."""
     known = DATASETS.find(name or "", {})
     inferred = INPUTS.find(",".join(sorted(inputs)), INPUTS[""])
-    task = TaskConfig(name=known.get("name", name) or inferred)
+    task = TaskConfig.create(name=known.get("name", name) or inferred)
     task.columns = known.get("columns", ())
     if task.has_text_columns:
         columns = columns_of(path, task) if path != STANDARD else ()

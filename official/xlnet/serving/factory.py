@@ -170,7 +170,7 @@ def _text_inputs(config: XLNetConfig, head: str, chosen_names: Sequence[str]) ->
     )
     columns_of_parts: dict[str, tuple[str, ...]] = {"": ()}
     if head == "task":
-        columns_of_parts = config.task.columns_of_parts()
+        columns_of_parts = config.task.text_columns_of_parts()
     if chosen_names:
         return _chosen_inputs(columns_of_parts, tuple(chosen_names))
     return _named_by_columns(columns_of_parts)

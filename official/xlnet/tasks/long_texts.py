@@ -16,7 +16,7 @@ from official.xlnet.tokenization.graph.ragged import slices
 
 def num_sequences(task: TaskConfig, num_texts: int) -> int:
     """The number of sequences that an example is packed into, S; see `read`."""
-    return len(task.orders(num_texts)) if task.long_texts == "truncate" else task.max_windows
+    return len(task.text_orders(num_texts)) if task.long_texts == "truncate" else task.max_windows
 
 
 def read(
@@ -24,8 +24,8 @@ def read(
 ) -> tuple[Features, tf.Tensor]:
     """Packs the texts of B examples into S sequences each.
 
-    S is 1 or, of texts that are read in several orders, their number (`task.orders`); of windows or
-    segments of long texts, `task.max_windows`.
+    S is 1 or, of texts that are read in several orders, their number (`task.text_orders`); of
+    windows or segments of long texts, `task.max_windows`.
 
     Args:
       columns: for each text of an example, token ids int32 [B, (number of tokens)].
@@ -43,7 +43,7 @@ def read(
         features = pack(columns, length * task.max_windows, task.truncation_side)
         needed_B = needed_lengths(columns)
         return _segments(features, task.max_windows, length), needed_B > length * task.max_windows
-    orders = task.orders(len(columns))
+    orders = task.text_orders(len(columns))
     texts = [tf.concat([columns[order[i]] for order in orders], axis=0) for i in orders[0]]
     features = pack(texts, length, task.truncation_side)
     if len(orders) > 1:

@@ -7,8 +7,19 @@ from typing import Annotated
 from official.xlnet.configs.base import register_settings
 from official.xlnet.configs.registry import ANSWER_MODULES
 from official.xlnet.configs.task import TaskConfig
-from official.xlnet.configs.validation import COUNT, RATE, Range, require
+from official.xlnet.configs.validation import (
+    COUNT,
+    FROM_DATA,
+    OF_HEAD,
+    RATE,
+    NewRuns,
+    Range,
+    UnreadWith,
+    require,
+)
 from official.xlnet.files.schema import OneOf
+
+_UNREAD_WITHOUT_CLASSES = UnreadWith("name", ("regression", "multi_label"))
 
 
 @register_settings("task")
@@ -25,21 +36,17 @@ class LabelConfig(TaskConfig):
         labels as they are.
     """
 
-    unread_with = {"label_smoothing": ("name", ("regression", "multi_label"))}
-    from_data = ("text_columns", "target_means", "target_scales")
-    of_head = (*TaskConfig.of_head, "target_means", "target_scales")
+    label_smoothing: Annotated[float, RATE, _UNREAD_WITHOUT_CLASSES] = 0.0
+    target_means: Annotated[tuple[float, ...], FROM_DATA, OF_HEAD] = ()
+    target_scales: Annotated[tuple[float, ...], FROM_DATA, OF_HEAD] = ()
 
-    label_smoothing: Annotated[float, RATE] = 0.0
-    target_means: tuple[float, ...] = ()
-    target_scales: tuple[float, ...] = ()
-
-    def target(self) -> tuple[float, float]:
+    def label_mean_and_scale(self) -> tuple[float, float]:
         values = (*self.target_means[:1], *self.target_scales[:1])
-        return values if len(values) == 2 else super().target()
+        return values if len(values) == 2 else super().label_mean_and_scale()
 
     def check(self) -> None:
         super().check()
-        num_parts = len(self.columns_of_parts()) or 1
+        num_parts = len(self.text_columns_of_parts()) or 1
         require(
             len(self.target_means) in (0, num_parts),
             "task.target_means",
@@ -65,10 +72,7 @@ class AnswerModuleConfig(LabelConfig):
         extension's head.
     """
 
-    unread_with = {"answer_module": ("name", ("regression", "multi_label"))}
-    of_head = (*LabelConfig.of_head, "answer_module")
-
-    answer_module: Annotated[str, ANSWER_MODULES] = "summary"
+    answer_module: Annotated[str, ANSWER_MODULES, _UNREAD_WITHOUT_CLASSES, OF_HEAD] = "summary"
 
 
 @register_settings("task")
@@ -98,9 +102,7 @@ class CandidatesConfig(QueryConfig):
       highest_grade: highest possible relevance grade, for ERR@k; 0: the highest in the data.
     """
 
-    of_new_runs = {**QueryConfig.of_new_runs, "gain": "linear"}
-
     num_candidates: Annotated[int, Range(2, 1000)] = 2
     cutoff: Annotated[int, COUNT] = 20
-    gain: Annotated[str, OneOf(("linear", "exponential"))] = "exponential"
+    gain: Annotated[str, OneOf(("linear", "exponential")), NewRuns("linear")] = "exponential"
     highest_grade: Annotated[int, Range(0, 100)] = 0

@@ -12,6 +12,7 @@ from absl import logging
 from official.xlnet.checkpoints.any_format import load_config
 from official.xlnet.configs.experiment import XLNetConfig
 from official.xlnet.configs.registry import TASKS
+from official.xlnet.configs.validation import OF_HEAD
 from official.xlnet.data.examples import Example
 from official.xlnet.errors import DataError
 
@@ -25,8 +26,8 @@ def resumes_head(
     """
     reason = take_head(config, user_keys, init_from, examples)
     if reason is None:
-        for view in config.task.views():
-            user_keys.update(view.of_head)
+        for settings in config.task.settings_in_use():
+            user_keys.update(settings.marked_keys(OF_HEAD))
         logging.info("the run continues with the head of %s", init_from)
     elif reason:
         logging.warning("the head starts anew: %s", reason)
@@ -54,11 +55,12 @@ def take_head(
     if saved_task.name != task.name:
         return f"the head of {init_from} is for the task {saved_task.name}"
     head: dict[str, Any] = {}
-    for view in saved_task.views():
-        for key in view.of_head:
-            value = getattr(task.settings(type(view)), key)
-            saved_value = getattr(view, key)
-            is_set = key in user_keys or value != getattr(type(view), key)
+    for saved_settings in saved_task.settings_in_use():
+        settings_class = type(saved_settings)
+        for key in settings_class.marked_keys(OF_HEAD):
+            value = getattr(task.settings(settings_class), key)
+            saved_value = getattr(saved_settings, key)
+            is_set = key in user_keys or value != getattr(settings_class, key)
             if is_set and value != saved_value:
                 return f"task.{key} is {value!r}, and of {init_from} it is {saved_value!r}"
             head[key] = saved_value

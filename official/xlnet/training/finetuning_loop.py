@@ -11,9 +11,11 @@ import tensorflow as tf
 
 from official.xlnet.checkpoints import model_directory
 from official.xlnet.checkpoints.checkpoint_files import CheckpointWriter, SavedState
+from official.xlnet.configs.base import Section
 from official.xlnet.configs.data import TEXT_SETTINGS
 from official.xlnet.configs.experiment import XLNetConfig
 from official.xlnet.configs.finetuning_defaults import describe_settings
+from official.xlnet.configs.validation import MAY_CHANGE
 from official.xlnet.data.examples import Example
 from official.xlnet.errors import require_config
 from official.xlnet.inference.task_prediction import evaluate_examples
@@ -26,22 +28,6 @@ from official.xlnet.tasks.task import Task, comparable
 from official.xlnet.training.loop import Loop
 
 RUN_DIR = "run"
-# Keys of `training` that may differ when a run is resumed: they determine how it is computed, not
-# what it learns.
-_MAY_CHANGE = {
-    "accumulate_steps",
-    "checkpoint_steps",
-    "evaluation_steps",
-    "jit_compile",
-    "json_log",
-    "keep_checkpoints",
-    "on_bad_step",
-    "parallel_slices",
-    "precision",
-    "products",
-    "release_memory",
-    "steps_per_execution",
-}
 
 
 class EvaluationState(tf.train.experimental.PythonState):
@@ -134,8 +120,8 @@ class FineTuningLoop(Loop):
         return {
             "model": saved.model.as_dict(),
             "data": TEXT_SETTINGS,
-            "task": set(saved.task.as_dict()) - {*saved.task.may_change},
-            "training": set(saved.training.as_dict()) - _MAY_CHANGE,
+            "task": _keys_to_keep(saved.task),
+            "training": _keys_to_keep(saved.training),
         }
 
     def is_finished(self) -> bool:
@@ -184,6 +170,14 @@ class FineTuningLoop(Loop):
             early = f"stops early: {patience} evaluations without gain"
             self.log.log_line(f"{early} (--set=task.patience=0 runs all {last} steps)")
         return True
+
+
+def _keys_to_keep(section: Section) -> list[str]:
+    """The keys of a section that a resumed run may not change."""
+    may_change: list[str] = []
+    for settings in section.settings_in_use():
+        may_change += settings.marked_keys(MAY_CHANGE)
+    return [key for key in section.as_dict() if key not in may_change]
 
 
 def metric_of(task: Task, metrics: dict[str, Any]) -> str:

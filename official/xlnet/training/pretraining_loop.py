@@ -13,6 +13,7 @@ from official.xlnet.checkpoints import pretrained_directory
 from official.xlnet.checkpoints.checkpoint_files import SavedState, best_heldout_loss
 from official.xlnet.configs.experiment import XLNetConfig
 from official.xlnet.configs.sections import ObjectiveSections
+from official.xlnet.configs.validation import FIXED
 from official.xlnet.data.pretraining_dataset import reading_errors
 from official.xlnet.errors import require_data
 from official.xlnet.modeling.models.xlnet_pretrainer import XLNetPretrainer
@@ -22,7 +23,6 @@ from official.xlnet.training import run_health, run_plan, target_counts
 from official.xlnet.training.loop import Loop
 from official.xlnet.training.run_data import RunData
 
-_FROZEN = ("freeze_embeddings", "freeze_layers", "freeze_network")
 _START_WINDOWS = 1000  # Read when a run starts; takes about a second.
 
 
@@ -62,7 +62,10 @@ class PretrainingLoop(Loop):
 
     def settings_to_keep(self, saved: XLNetConfig) -> dict[str, Any]:
         sections = {name: getattr(saved, name).as_dict() for name in ("model", "data", "objective")}
-        return {**sections, "training": ("seed", *_FROZEN)}
+        training_keys: list[str] = []
+        for settings in saved.training.settings_in_use():
+            training_keys += settings.marked_keys(FIXED)
+        return {**sections, "training": training_keys}
 
     def begin(self) -> None:
         """Logs the plan of the run, and warnings about unusual settings."""

@@ -19,12 +19,12 @@ from official.xlnet.projects.multitask import MultitaskConfig
 )
 def test_wrong_sources_are_named(rows, error, message):
     with pytest.raises(error, match=message):
-        read_task(rows, TaskConfig(name="multitask"))
+        read_task(rows, TaskConfig.create(name="multitask"))
 
 
 def test_trained_data_sets_of_multitask_may_have_names_of_splits():
     task = MultitaskConfig(name="multitask", subtasks=("dev", "test"))
-    assert [name for name, *_ in task.files({"test": [], "dev": []})] == ["test", "dev"]
+    assert [name for name, *_ in task.parts_of_source({"test": [], "dev": []})] == ["test", "dev"]
 
 
 def test_groups_of_multitask():
@@ -35,7 +35,7 @@ def test_groups_of_multitask():
 
 
 def test_measurements_are_no_classes_of_a_multitask_data_set():
-    settings = TaskConfig(name="classification")
+    settings = TaskConfig.create(name="classification")
     rows = [TextExample(str(n), ("a",), label) for n, label in enumerate(["1", "2.5", "-3"])]
     task = MultitaskConfig(name="multitask", subtasks=("tone",))
     with pytest.raises(DataError, match=r"got numbers such as 2\.5; task\.regressions=\[own\]"):

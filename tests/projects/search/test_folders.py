@@ -10,7 +10,7 @@ from tests.helpers.compare import assert_refused
 
 
 def read(path, task="ranking", with_labels=True):
-    reading = Reading(str(path), TaskConfig(name=task), with_labels=with_labels)
+    reading = Reading(str(path), TaskConfig.create(name=task), with_labels=with_labels)
     return list(read_examples(reading)), reading.counts
 
 

@@ -79,7 +79,9 @@ def test_sequences_that_biopython_writes_come_with_their_ids(tmp_path):
     (tmp_path / "b.txt").write_bytes(content)
     (tmp_path / "c.faa.gz").write_bytes(gzip.compress(content.replace(b"\n", b"\r\n")))
     expected = [(record.id, str(record.seq)) for record in records]
-    one, two = (TaskConfig(name="classification", text_columns=x) for x in (["seq"], ["a", "b"]))
+    one, two = (
+        TaskConfig.create(name="classification", text_columns=x) for x in (["seq"], ["a", "b"])
+    )
     for path in (str(tmp_path / name) for name in ("a.fasta", "b.txt", "c.faa.gz")):
         assert [(row["id"], row["text"]) for row in read_text_rows([], path)] == expected
         assert [(x.id, *x.texts) for x in stream_task(path, one)] == expected

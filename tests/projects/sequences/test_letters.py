@@ -31,7 +31,7 @@ EXAMPLES = [example(n, *row) for n, row in enumerate(ROWS, 1)]
 
 
 def config(name="token_classification", **settings):
-    return TaskConfig(name=name, **settings)
+    return TaskConfig.create(name=name, **settings)
 
 
 def test_sequences_with_labels_from_every_source(tmp_path):

@@ -42,7 +42,7 @@ from official.xlnet.tasks.token_classification import TaggedExample
     ],
 )
 def test_rows_of_every_kind(kind, rows, examples, columns):
-    task = TaskConfig(name=kind)
+    task = TaskConfig.create(name=kind)
     assert read_task(rows, task)[0] == examples
     assert task.text_columns == columns
 
@@ -65,13 +65,15 @@ TEXT_FORMS += [dict.fromkeys(TEXTS).keys()]
 def test_rows_and_texts_in_other_forms():
     wanted = [TextExample(str(n), (text,), label) for n, (text, label) in enumerate(ROWS, 1)]
     for name, form in FORMS.items():
-        assert read_task(form, TaskConfig(name="classification"))[0] == wanted, name
+        assert read_task(form, TaskConfig.create(name="classification"))[0] == wanted, name
     wanted = [TextExample(str(n), (text,)) for n, text in enumerate(TEXTS, 1)]
     for form in TEXT_FORMS:
-        assert list(stream_task(form, TaskConfig(name="classification"))) == wanted, type(form)
-    words = list(stream_task([["a", "b"], "c  d"], TaskConfig(name="token_classification")))
+        assert list(stream_task(form, TaskConfig.create(name="classification"))) == wanted, type(
+            form
+        )
+    words = list(stream_task([["a", "b"], "c  d"], TaskConfig.create(name="token_classification")))
     assert words == [TaggedExample("1", ("a", "b")), TaggedExample("2", ("c", "d"))]
-    task = TaskConfig(name="classification", text_columns=("a", "b"))
+    task = TaskConfig.create(name="classification", text_columns=("a", "b"))
     assert list(stream_task([("x", "y")], task)) == [TextExample("1", ("x", "y"))]
     with pytest.raises(DataError, match=r"row 1: expected 2 text\(s\) \(a, b\), got 1"):
         list(stream_task(["x"], task))
@@ -94,8 +96,8 @@ def test_labels_that_are_missing(kind, label):
         "token_classification": [(["a", "b"], ["O", "O"]), (["a", "b"], ["O", label])],
     }
     with pytest.raises(DataError, match=r"1 of 2 rows cannot be used .*row 2: expected"):
-        read_task(rows[kind], TaskConfig(name=kind))
-    found, counts = read_task(rows[kind], TaskConfig(name=kind), max_lost=0.5)
+        read_task(rows[kind], TaskConfig.create(name=kind))
+    found, counts = read_task(rows[kind], TaskConfig.create(name=kind), max_lost=0.5)
     assert len(found) == 1
     is_wrong = any(label is each for each in WRONG)
     assert counts == {"malformed_rows" if is_wrong else "missing_labels": 1}
@@ -130,7 +132,7 @@ def test_labels_that_are_missing(kind, label):
 )
 def test_wrong_rows_are_named(kind, rows, error, message):
     with pytest.raises(error, match=message):
-        read_task(rows, TaskConfig(name=kind))
+        read_task(rows, TaskConfig.create(name=kind))
 
 
 COLUMNS = {
@@ -159,29 +161,31 @@ def test_columns_that_settings_name_are_read_and_none_else(kind):
         "label_column": f"own_{label}",
     }
     rows = [{**others, **renamed}]
-    expected = read_task([row], TaskConfig(name=kind))[0]
-    assert read_task(rows, TaskConfig(name=kind, **settings))[0] == expected
+    expected = read_task([row], TaskConfig.create(name=kind))[0]
+    assert read_task(rows, TaskConfig.create(name=kind, **settings))[0] == expected
     for wrong in ({"text_columns": ("typo",)}, {"label_column": "typo"}):
         with pytest.raises(DataError, match="expected a column 'typo', got"):
-            read_task(rows, TaskConfig(name=kind, **settings | wrong))
+            read_task(rows, TaskConfig.create(name=kind, **settings | wrong))
 
 
 def test_texts_of_a_choice():
     """By the names of the inputs of its exported model, too; others are not left out unsaid."""
     choices = {"choices": ["c", "d"], "label": 1}
     for texts in ({"texts": ["a", "b"]}, {"passage": "a", "question": "b"}):
-        ((example,), _) = read_task([{**texts, **choices}], TaskConfig(name="multiple_choice"))
+        ((example,), _) = read_task(
+            [{**texts, **choices}], TaskConfig.create(name="multiple_choice")
+        )
         assert example.texts == ("a", "b")
         assert example.inputs(()) == {"passage": "a", "question": "b", "choices": ["c", "d"]}
-    assert read_task([choices], TaskConfig(name="multiple_choice"))[0][0].texts == ("",)
+    assert read_task([choices], TaskConfig.create(name="multiple_choice"))[0][0].texts == ("",)
     with pytest.raises(DataError, match="a column texts, or text, passage, question, got"):
-        read_task([{"prompt": "a", **choices}], TaskConfig(name="multiple_choice"))
+        read_task([{"prompt": "a", **choices}], TaskConfig.create(name="multiple_choice"))
     with pytest.raises(DataError, match="expected a passage and a question"):
         ChoiceExample("1", ("a", "b", "c"), ("d", "e")).inputs(())
 
 
 def test_flags_of_two_classes_are_no_names():
-    task = TaskConfig(name="multi_label")
+    task = TaskConfig.create(name="multi_label")
     for rows in ([("a", [1, 0]), ("b", [0, 1])], [("a", [True, False])] * 2):
         with pytest.raises(DataError, match=r"expected .*names of classes.*got 0 or 1 for each"):
             read_task(rows, task)

@@ -201,18 +201,31 @@ def test_an_attribute_that_would_have_no_effect_is_an_error(section, key, value,
 
 def test_a_section_has_the_class_that_its_name_registers_and_copies_of_it_too():
     config = XLNetConfig.from_dict({"task": {"scoring": "summary", "answer_steps": 3}})
-    assert type(config.task) is TaskConfig and set(config.task.others) == {
+    assert type(config.task) is TaskConfig and set(config.task.keys_of_other_classes) == {
         "scoring",
         "answer_steps",
     }
     config.set("task.name=ranking")
     for task in (config.task, copy.deepcopy(config.task), pickle.loads(pickle.dumps(config.task))):
         assert type(task) is RankingConfig and task == config.task
-        assert task.scoring == "summary" and task.others == {"answer_steps": 3}
-    other = dataclasses.replace(TaskConfig(max_length=7), name="ranking", scoring="summary")
+        assert task.scoring == "summary" and task.keys_of_other_classes == {"answer_steps": 3}
+        assert dataclasses.replace(task, max_length=7).keys_of_other_classes == {"answer_steps": 3}
+    other = TaskConfig(max_length=7).updated({"name": "ranking", "scoring": "summary"}, "")
     assert type(other) is RankingConfig and (other.max_length, other.scoring) == (7, "summary")
+    assert other == TaskConfig.create(name="ranking", max_length=7, scoring="summary")
     with pytest.raises(AttributeError, match=r"config\.set\('task\.name=classification'\)"):
-        dataclasses.replace(other, name="classification")
+        other.name = "classification"
+
+
+def test_a_class_is_not_created_with_a_name_that_chooses_another_one():
+    """`dataclasses.replace` creates a section of the same class; `updated` chooses the class."""
+    with pytest.raises(ConfigError, match=r"expected TaskConfig\.create\(name='ranking', …\), got"):
+        TaskConfig(name="ranking")
+    ranking = TaskConfig.create(name="ranking")
+    for section in (ranking, TaskConfig()):
+        with pytest.raises(ConfigError, match=r"^task\.name: expected TaskConfig\.create\(name="):
+            dataclasses.replace(section, name="classification")
+    assert "keys_of_other_classes" not in repr(ranking)
 
 
 def test_a_section_as_another_class_has_it_is_not_written_to():

@@ -20,7 +20,7 @@ JSON_LINES = '{"text": "a", "label": "b"}\n' * 2
 
 
 def task_of(name="classification", **settings):
-    return TaskConfig(name=name, **settings)
+    return TaskConfig.create(name=name, **settings)
 
 
 def texts_and_labels(examples):

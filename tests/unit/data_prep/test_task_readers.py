@@ -19,7 +19,7 @@ from tests.helpers.compare import assert_refused
 
 
 def read(path, task="classification", strict=False, with_labels=True, **changes):
-    settings = TaskConfig(**{**DATASETS.find(task, {"name": task}), **changes})
+    settings = TaskConfig.create(**{**DATASETS.find(task, {"name": task}), **changes})
     reading = Reading(str(path), settings, strict, with_labels)
     return list(read_examples(reading)), reading.counts
 
@@ -151,7 +151,7 @@ def test_data_sets_as_they_are_downloaded(task, name, text, examples, tmp_path):
 def test_data_sets_of_a_multi_task_are_read_alike_each_time(name, file, text, examples, tmp_path):
     """Training sets `text_columns`, by which dev and inputs are read."""
     kind = DATASETS.find(name, {"name": name})["name"]
-    task = TaskConfig(name="multitask", rankings=(name,) if name == "ranking" else ())
+    task = TaskConfig.create(name="multitask", rankings=(name,) if name == "ranking" else ())
     source = {name: str(write(tmp_path / file, text))}
     if kind not in ("classification", "regression", "ranking"):
         return
@@ -231,7 +231,9 @@ class Share(float):
 def test_numbers_of_classes_of_their_own_are_numbers():
     rows = [("a", Grade(3)), ("b", Share(0.5)), ("c", True)]
     for task, expected in (("classification", ["3", "0.5", "True"]), ("regression", [3, 0.5, 1])):
-        examples, _ = read_task([{"text": x, "label": y} for x, y in rows], TaskConfig(name=task))
+        examples, _ = read_task(
+            [{"text": x, "label": y} for x, y in rows], TaskConfig.create(name=task)
+        )
         assert [example.label for example in examples] == expected
 
 
@@ -265,7 +267,7 @@ def test_answers_lose_what_is_invisible_at_their_ends(left, right, tmp_path):
 )
 def test_questions_that_contradict_themselves(question, message, tmp_path):
     path = write(tmp_path / "a.json", squad(SQUAD, {"id": "b", "question": "Who?", **question}))
-    task = TaskConfig(name="question_answering")
+    task = TaskConfig.create(name="question_answering")
     assert_refused(message, read_task, str(path), task)
     if " 1" in message:
         assert len(list(stream_task(str(path), task))) == 2

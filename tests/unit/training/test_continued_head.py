@@ -7,6 +7,7 @@ import pytest
 
 from official import xlnet
 from official.xlnet.configs.experiment import XLNetConfig
+from official.xlnet.configs.validation import OF_HEAD
 from official.xlnet.data.examples import TextExample
 from official.xlnet.jobs.finetuning import task_configuration
 from official.xlnet.testing.tasks import require_same
@@ -27,7 +28,7 @@ def test_a_run_without_learning_is_the_model_that_it_began_with(world, kind, tmp
     task = world.task(kind)
     require_same(continued(world, kind, task.model, tmp_path / "on"), task.predictions(), kind)
     before, after = (XLNetConfig.load(str(path)) for path in (task.model, tmp_path / "on"))
-    for key in before.task.of_head:
+    for key in before.task.marked_keys(OF_HEAD):
         assert getattr(after.task, key) == getattr(before.task, key), key
 
 

@@ -108,7 +108,7 @@ def _of_task(config: XLNetConfig, to: str) -> list[str]:
             has_summary and task.long_texts != "truncate"
         ),
         f"task.text_columns: {name} reads texts in one order, this model in both": (
-            len(task.orders(num_texts)) > 1
+            len(task.text_orders(num_texts)) > 1
         ),
         f"task.text_columns: {name} takes at most two texts, this model {num_texts}": num_texts > 2,
         f"task.null_threshold: {name} does not store it; there is no answer if the log odds exceed "

@@ -6,7 +6,6 @@ file. PyTorch is not required.
 
 from __future__ import annotations
 
-import dataclasses
 import errno
 import functools
 import os
@@ -215,7 +214,7 @@ def _read_segments(settings: dict[str, Any], path: str, model: ModelConfig) -> N
 
 def _read_task(source: Source, name: str, tree: dict[str, Any], path: str) -> None:
     """Takes the settings of the head of a task."""
-    source.config.task = task = dataclasses.replace(source.config.task, name=name)
+    source.config.task = task = source.config.task.updated({"name": name}, "")
     head = HEAD_FORMATS[name]
     read_settings(source.config, head.hf_settings, tree, path)
     if any("summary" in row.xlnet.name for row in head.rows):

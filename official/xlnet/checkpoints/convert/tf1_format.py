@@ -5,7 +5,6 @@ Checkpoints are read and written directly, without building a TF1 graph.
 
 from __future__ import annotations
 
-import dataclasses
 import os
 import re
 from typing import Any
@@ -65,7 +64,7 @@ def open_tf1(path: str) -> Source:
     read_settings(config, {OBJECTIVE_KEY: "objective.kind"}, tree, file)
     check_head_size(config.model, tree, file)
     name, scope = _head_of(checkpoint.shapes)
-    config.task = task = dataclasses.replace(config.task, name=name)
+    config.task = task = config.task.updated({"name": name}, "")
     if scope:
         task.scope = scope
     source = Source("tf1", path, config, checkpoint.shapes, checkpoint.read)

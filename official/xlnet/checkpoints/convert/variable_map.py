@@ -224,7 +224,7 @@ def variables_of(format_name: str, weights: Weights) -> Iterator[tuple[str, np.n
 
 def _in_units_of_labels(name: str, value: np.ndarray, config: XLNetConfig) -> np.ndarray:
     """Includes mean and scale of a regression in its last layer, as other formats have neither."""
-    mean, scale = config.task.target()
+    mean, scale = config.task.label_mean_and_scale()
     folded = {"head/logits/kernel": value * scale, "head/logits/bias": value * scale + mean}
     return folded[name].astype(value.dtype) if name in folded else value
 

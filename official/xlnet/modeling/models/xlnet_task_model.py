@@ -36,7 +36,7 @@ class EncoderWithHead(TaskParts, CheckedFit):
     @property
     def trainable_weights(self) -> list[tf.Variable]:
         """All that a task, or a loss beside it, reads and that is not frozen."""
-        are_read = bool(self.config.task.auxiliary_losses())
+        are_read = bool(self.config.task.auxiliary_loss_weights())
         unused = {id(weight) for weight in self.encoder.only_pretrained if not are_read}
         return [weight for weight in super().trainable_weights if id(weight) not in unused]
 
@@ -108,7 +108,7 @@ class XLNetTaskModel(EncoderWithHead, TrainableModel):
         self.config, model, policy = config, config.model, self.dtype_policy
         self.encoder = task_encoder(config, policy)
         self.head = create_head(HeadSections(model, config.task), dtype=policy)
-        for name in config.task.auxiliary_losses():
+        for name in config.task.auxiliary_loss_weights():
             setattr(self, name, TASK_LOSSES[name](model, config.objective.kind, dtype=policy))
         self.build(None)
 
@@ -121,7 +121,7 @@ class XLNetTaskModel(EncoderWithHead, TrainableModel):
     @property
     def auxiliary_losses(self) -> list[tuple[keras.layers.Layer, float]]:
         """The losses beside the head's, with their weights."""
-        weights = self.config.task.auxiliary_losses()
+        weights = self.config.task.auxiliary_loss_weights()
         return [(getattr(self, name), weight) for name, weight in weights.items()]
 
     def train_step(self, batch: Batch) -> Batch:

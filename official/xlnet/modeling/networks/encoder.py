@@ -59,8 +59,8 @@ class Encoder(Layer):
     ):
         config = XLNetConfig.of(config)
         model = config.model
-        for view in model.views():
-            view.check()
+        for settings in model.settings_in_use():
+            settings.check()
         model.require_size()
         super().__init__(**{"name": f"{model.network}_encoder", **kwargs})
         self.config, self.model = config, model

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
+from typing import Annotated, Any
 
 from official.xlnet.configs.base import register_settings
 from official.xlnet.configs.registry import DATASETS
 from official.xlnet.configs.task import TaskConfig
-from official.xlnet.configs.validation import require, require_one_of
+from official.xlnet.configs.validation import OF_HEAD, OF_OUTPUTS, require, require_one_of
 from official.xlnet.errors import DataError, require_data
 from official.xlnet.tasks.settings import AnswerModuleConfig, CandidatesConfig
 
@@ -29,11 +29,9 @@ class MultitaskConfig(AnswerModuleConfig, CandidatesConfig):
       rankings: names of own data sets whose documents are ranked; known ones are added.
     """
 
-    of_head = (*AnswerModuleConfig.of_head, "subtasks")
-    output_keys = (*AnswerModuleConfig.output_keys, "subtasks")
     has_subtasks = True
 
-    subtasks: tuple[str, ...] = ()
+    subtasks: Annotated[tuple[str, ...], OF_HEAD, OF_OUTPUTS] = ()
     regressions: tuple[str, ...] = ()
     rankings: tuple[str, ...] = ()
 
@@ -70,7 +68,7 @@ class MultitaskConfig(AnswerModuleConfig, CandidatesConfig):
             settings[key] = ()
         return self.updated(settings, "")
 
-    def columns_of_parts(self) -> dict[str, tuple[str, ...]]:
+    def text_columns_of_parts(self) -> dict[str, tuple[str, ...]]:
         return {name: self.columns_of(name) for name in self.subtasks}
 
     def columns_of(self, subtask: str) -> tuple[str, ...]:
@@ -88,7 +86,7 @@ class MultitaskConfig(AnswerModuleConfig, CandidatesConfig):
         columns = [column for column in self.text_columns if column.startswith(prefix)]
         return tuple(column.removeprefix(prefix) for column in columns)
 
-    def files(self, source: Any) -> Iterator[tuple[str, Any, TaskConfig]]:
+    def parts_of_source(self, source: Any) -> Iterator[tuple[str, Any, TaskConfig]]:
         if not isinstance(source, Mapping | str):
             got = type(source).__name__
             require_data(bool(self.subtasks), "multitask data", "{name: table}", got)
@@ -130,10 +128,10 @@ class MultitaskConfig(AnswerModuleConfig, CandidatesConfig):
             settings = dict(known_settings)
             if columns and task_type != "ranking":  # The reader of rankings names its texts.
                 settings["text_columns"] = columns
-            return TaskConfig(**settings)
+            return TaskConfig.create(**settings)
         if name in self.rankings:
-            return TaskConfig(name="ranking", columns=self.columns)
-        return TaskConfig(
+            return TaskConfig.create(name="ranking", columns=self.columns)
+        return TaskConfig.create(
             name="regression" if name in self.regressions else "classification",
             columns=self.columns,
             text_columns=columns or shared_columns,

@@ -23,7 +23,7 @@ class TokenRegressionHead(TokenClassificationHead):
 
     def __init__(self, config: HeadSections, num_logits: int = 1, **kwargs):
         super().__init__(config, num_logits, **kwargs)
-        self.mean, self.scale = config.task.target()
+        self.mean, self.scale = config.task.label_mean_and_scale()
 
     def call(self, content_USTD, inputs, seed=None):
         outputs = super().call(content_USTD, inputs, seed)

@@ -12,13 +12,16 @@ from official.xlnet.configs.registry import SETTINGS
 from official.xlnet.configs.task import TaskConfig
 from official.xlnet.configs.validation import (
     COUNT,
+    OF_HEAD,
     RATE,
     Range,
+    UnreadWith,
     require,
 )
 from official.xlnet.tasks.settings import AnswerModuleConfig
 
 _NETWORKS = ("bert", "gpt", "gpt2")
+_WITHOUT_HALTING = UnreadWith("depth", ("stacked", "shared"))
 
 
 @register_settings("model", network=_NETWORKS)
@@ -31,14 +34,12 @@ class BertModelConfig(ModelConfig):
     """
 
     unread_with = {
-        "max_positions": ("network", ("xlnet",)),
-        "num_segments": ("network", ("xlnet", "gpt", "gpt2")),
         "untie_r": ("network", _NETWORKS),
         "attention_init": ("network", _NETWORKS),
     }
 
-    max_positions: Annotated[int, COUNT] = 512
-    num_segments: Annotated[int, COUNT] = 3
+    max_positions: Annotated[int, COUNT, UnreadWith("network", ("xlnet",))] = 512
+    num_segments: Annotated[int, COUNT, UnreadWith("network", ("xlnet", "gpt", "gpt2"))] = 3
 
     @property
     def _is_chosen(self) -> bool:
@@ -108,15 +109,9 @@ class UniversalModelConfig(ModelConfig):
         cost), with `depth: adaptive`.
     """
 
-    unread_with = {
-        "step_encoding": ("depth", ("stacked",)),
-        "halting_threshold": ("depth", ("stacked", "shared")),
-        "ponder_weight": ("depth", ("stacked", "shared")),
-    }
-
-    step_encoding: bool = True
-    halting_threshold: Annotated[float, Range(0, 1)] = 0.99
-    ponder_weight: Annotated[float, Range(0, 1000)] = 0.01
+    step_encoding: Annotated[bool, UnreadWith("depth", ("stacked",))] = True
+    halting_threshold: Annotated[float, Range(0, 1), _WITHOUT_HALTING] = 0.99
+    ponder_weight: Annotated[float, Range(0, 1000), _WITHOUT_HALTING] = 0.01
 
     def depth_parameters(self, block: int) -> int:
         """As in `ModelConfig`, of one block, and D + 1 of halting."""
@@ -170,12 +165,10 @@ class StochasticAnswerConfig(AnswerModuleConfig):
       answer_dropout: probability that a step of `san` does not count, in training.
     """
 
-    unread_with = dict.fromkeys(("answer_steps", "answer_dropout"), ("answer_module", ("summary",)))
-
-    of_head = (*AnswerModuleConfig.of_head, "answer_steps")
-
-    answer_steps: Annotated[int, Range(1, 100)] = 5
-    answer_dropout: Annotated[float, RATE] = 0.1
+    answer_steps: Annotated[
+        int, Range(1, 100), UnreadWith("answer_module", ("summary",)), OF_HEAD
+    ] = 5
+    answer_dropout: Annotated[float, RATE, UnreadWith("answer_module", ("summary",))] = 0.1
 
     def check(self) -> None:
         super().check()

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Annotated, Any
 
 from official.xlnet.configs.base import register_settings
-from official.xlnet.configs.validation import require
+from official.xlnet.configs.validation import UnreadWith, require
 from official.xlnet.files.schema import OneOf
 from official.xlnet.tasks.settings import AnswerModuleConfig
 
@@ -118,23 +118,21 @@ class ClassificationConfig(AnswerModuleConfig):
       label_separator: what separates the classes of a `multi_label` row in a table.
     """
 
-    unread_with = {
-        "class_weights": ("name", ("regression", "multi_label")),
-        "label_separator": ("name", ("regression", "classification")),
-    }
     has_text_columns = True
 
     scope: str = ""
     both_orders: bool = False
-    class_weights: Annotated[str, OneOf(("none", "balanced"))] = "none"
-    label_separator: str = ","
+    class_weights: Annotated[
+        str, OneOf(("none", "balanced")), UnreadWith("name", ("regression", "multi_label"))
+    ] = "none"
+    label_separator: Annotated[str, UnreadWith("name", ("regression", "classification"))] = ","
 
     @property
     def has_number_labels(self) -> bool:  # type: ignore[override]
         return self.name == "regression"
 
-    def orders(self, num_texts):
-        (order,) = super().orders(num_texts)
+    def text_orders(self, num_texts):
+        (order,) = super().text_orders(num_texts)
         return [order, order[::-1]] if self.both_orders else [order]
 
     def check(self) -> None:

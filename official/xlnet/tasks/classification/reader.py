@@ -147,7 +147,7 @@ def read_label(row: Row, column: str, settings: TaskConfig) -> Label:
         are a list as text or 0 or 1 for each class.
 
     Example:
-      >>> read_label({"label": "news, sports"}, "label", TaskConfig(name="multi_label"))
+      >>> read_label({"label": "news, sports"}, "label", TaskConfig.create(name="multi_label"))
       ('news', 'sports')
     """
     value = row.get(column)

@@ -6,7 +6,7 @@ import dataclasses
 from typing import Annotated
 
 from official.xlnet.configs.base import register_settings
-from official.xlnet.configs.validation import COUNT, FINITE
+from official.xlnet.configs.validation import COUNT, FINITE, MAY_CHANGE
 from official.xlnet.data.examples import Example
 from official.xlnet.tasks.settings import QueryConfig
 
@@ -27,14 +27,13 @@ class AnswerConfig(QueryConfig):
       null_threshold: "no answer" is predicted if its log odds exceed this threshold.
     """
 
-    may_change = ("patience", "null_threshold")
     weighs_examples = True
 
     answer_length: Annotated[int, COUNT] = 64
     start_n_top: Annotated[int, COUNT] = 5
     end_n_top: Annotated[int, COUNT] = 5
     n_best: Annotated[int, COUNT] = 20
-    null_threshold: Annotated[float, FINITE] = 0.0
+    null_threshold: Annotated[float, FINITE, MAY_CHANGE] = 0.0
 
     @property
     def shortest_input(self) -> int:  # type: ignore[override]

@@ -6,6 +6,7 @@ import dataclasses
 from typing import Annotated
 
 from official.xlnet.configs.base import register_settings
+from official.xlnet.configs.validation import OF_HEAD
 from official.xlnet.data.examples import Example
 from official.xlnet.files.schema import OneOf
 from official.xlnet.tasks.settings import CandidatesConfig
@@ -27,9 +28,7 @@ class RankingConfig(CandidatesConfig):
         encoded together).
     """
 
-    of_head = (*CandidatesConfig.of_head, "scoring")
-
-    scoring: Annotated[str, OneOf(("kernel", "summary"))] = "kernel"
+    scoring: Annotated[str, OneOf(("kernel", "summary")), OF_HEAD] = "kernel"
 
 
 @dataclasses.dataclass(frozen=True, slots=True)

@@ -28,7 +28,7 @@ class TagConfig(TaskConfig):
 
     rank_of_rows: ClassVar[int] = 1  # A row has a list of words.
 
-    def named(self, row, with_labels, where):
+    def values_by_column(self, row, with_labels, where):
         if isinstance(row, str) and not with_labels:
             return LABEL_UNITS[self.label_unit]().row_of(row)
         if not isinstance(row, list) or (with_labels and len(row) != 2):
