@@ -9,7 +9,7 @@ counts as a word, as in the word counts of text processors. All filters are off 
 from __future__ import annotations
 
 from data_prep.corpus.readers import Document
-from data_prep.settings import Settings
+from data_prep.record_settings import Settings
 from official.xlnet.tokenization.unspaced_scripts import WORD, ends_unspaced
 
 _MEAN_WORD_LENGTH = (2.0, 12.0)  # Allowed range, in characters.

@@ -34,7 +34,6 @@ from official.xlnet.configs.registry import TEXT_FORMATS
 from official.xlnet.data.lost_rows import check_lost
 from official.xlnet.errors import DataError, require_data
 from official.xlnet.files.compression import open_stream
-from official.xlnet.files.text import conversion, first_fault
 
 Document = list[str]
 _OTHER_LINE_ENDS = "\x0c\x85\u2028\u2029"
@@ -141,6 +140,8 @@ def _decode(data: bytes, reading: TextReading) -> str:
         return data.decode()
     except UnicodeDecodeError as error:
         if reading.options.on_bad_utf8 == "error":
+            from official.xlnet.files.encoding_faults import conversion, first_fault
+
             path, has_lines = reading.shard.path, TEXT_FORMATS[reading.shard.format].before
             where = f"{path}, line {first_fault(path)[0]}" if has_lines else reading.place
             raise DataError(

@@ -31,21 +31,17 @@ from data_prep.corpus.corpus import Paths, find_shards, list_of_paths
 from data_prep.corpus.formats import LOST, Counts
 from data_prep.corpus.readers import read_documents
 from data_prep.settings import SampleOptions
+from official.xlnet.data.file_names import MANIFEST_FILE
 from official.xlnet.data.lost_rows import check_lost
-from official.xlnet.data.schema import MANIFEST_FILE
 from official.xlnet.errors import DataError
 from official.xlnet.files.atomic import write_bytes
 from official.xlnet.files.locks import only_writer
 from official.xlnet.runtime.progress import elapsed_time, progress_bar
-from official.xlnet.tokenization.sentencepiece_proto import (
-    WHITESPACE_PIECES,
-    make_whitespace_kept,
-    parse_model,
-)
 from official.xlnet.tokenization.special_tokens import (
     SPECIAL_PIECES,
     UNK_ID,
     VOCAB_FILE,
+    WHITESPACE_PIECES,
 )
 from official.xlnet.tokenization.text_cleaning import clean
 from official.xlnet.tokenization.vocabulary_file import require_no_owner
@@ -207,6 +203,9 @@ def train_unigram(
         sentences = [*itertools.compress(sentences, rng.random(len(sentences)) < share)]
         seeds = min(seeds, max(_UNSPACED_SEEDS * size, _MIN_UNSPACED_SEEDS))
     num_characters = sum(map(len, sentences))
+    symbols = list(_USER_DEFINED_SYMBOLS)
+    if whitespace:
+        symbols += WHITESPACE_PIECES
     try:
         shown = elapsed_time(f"training on {num_characters:,} characters")
         with shown if progress else contextlib.nullcontext():
@@ -221,7 +220,7 @@ def train_unigram(
                 eos_id=2,
                 pad_id=-1,
                 control_symbols=list(SPECIAL_PIECES[3:]),
-                user_defined_symbols=[*_USER_DEFINED_SYMBOLS, *WHITESPACE_PIECES * whitespace],
+                user_defined_symbols=symbols,
                 character_coverage=1.0 if whitespace else _CHARACTER_COVERAGE,
                 seed_sentencepiece_size=seeds,
                 max_sentence_length=_MAX_UTF8_BYTES * _MAX_LINE_CHARS,
@@ -244,6 +243,9 @@ def train_unigram(
         raise DataError(f"SentencePiece cannot train on the text: {message}") from None
     if not whitespace:
         return model.getvalue()
+    from official.xlnet.tokenization.normalizers import make_whitespace_kept
+    from official.xlnet.tokenization.sentencepiece_proto import parse_model
+
     tree = parse_model(model.getvalue())
     make_whitespace_kept(tree)
     return tree.SerializeToString(deterministic=True)

@@ -21,22 +21,18 @@ from typing import Any
 import numpy as np
 from absl import logging
 
-from data_prep.corpus.corpus import (
-    checksum_of,
-    combined_hash,
-    find_shards,
-    newest_file,
-    versions_of,
-)
+from data_prep.corpus.corpus import find_shards
 from data_prep.corpus.formats import LOST, Counts, Shard
+from data_prep.corpus.versions import checksum_of, combined_hash, newest_file, versions_of
+from data_prep.record_settings import RECORDED_ONLY, Settings
 from data_prep.records import lane_files, token_files
 from data_prep.records.lane_files import Layout, lay_out
 from data_prep.records.splits import split_documents
-from data_prep.settings import RECORDED_ONLY, Settings
 from official.xlnet.configs.model import ModelConfig
 from official.xlnet.configs.registry import TEXT_FORMATS
+from official.xlnet.data.file_names import MANIFEST_FILE
 from official.xlnet.data.lost_rows import check_lost, check_unknown
-from official.xlnet.data.schema import MANIFEST_FILE, SCHEMA_VERSION, Manifest, SplitManifest
+from official.xlnet.data.schema import SCHEMA_VERSION, Manifest, SplitManifest
 from official.xlnet.errors import DataError
 from official.xlnet.files import file_system
 from official.xlnet.files.atomic import write_bytes

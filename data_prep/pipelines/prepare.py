@@ -22,9 +22,9 @@ from absl import logging
 from data_prep.corpus.corpus import Paths, list_of_paths
 from data_prep.pipelines import job as jobs
 from data_prep.pipelines.local_workers import local_workers
+from data_prep.record_settings import Settings
 from data_prep.records.lane_files import write_lane
 from data_prep.records.token_files import write_token_files
-from data_prep.settings import Settings
 from official.xlnet.configs.experiment import XLNetConfig
 from official.xlnet.errors import ConfigError, require_extra
 from official.xlnet.files import file_system

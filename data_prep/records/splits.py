@@ -20,13 +20,13 @@ from collections.abc import Iterator
 import numpy as np
 
 from data_prep.corpus.formats import Counts
+from data_prep.record_settings import Settings
 from data_prep.records.token_files import (
     read_document_table,
     read_tokens,
     sentence_end_bit,
     shard_file,
 )
-from data_prep.settings import Settings
 from official.xlnet.errors import DataError
 from official.xlnet.files import file_system
 from official.xlnet.files.atomic import write_bytes

@@ -25,11 +25,11 @@ from typing import IO, Any
 
 import numpy as np
 
-from data_prep.corpus.corpus import checksum_of
 from data_prep.corpus.filters import reason_to_drop
 from data_prep.corpus.formats import Counts, Shard
 from data_prep.corpus.readers import Document, read_documents
-from data_prep.settings import Settings
+from data_prep.corpus.versions import checksum_of
+from data_prep.record_settings import Settings
 from official.xlnet.files import file_system
 from official.xlnet.files.atomic import atomic_write
 from official.xlnet.files.checksums import sha256_of

@@ -18,8 +18,9 @@ import zstandard
 from data_prep.corpus.corpus import find_shards
 from data_prep.corpus.formats import Counts
 from data_prep.corpus.readers import read_documents
+from data_prep.record_settings import Settings
 from data_prep.records.token_files import sentence_end_bit, token_dtype, write_token_files
-from data_prep.settings import ReadOptions, Settings
+from data_prep.settings import ReadOptions
 from official.xlnet.api import prepare as door
 from official.xlnet.api.vocab import train_vocabulary
 from official.xlnet.configs.experiment import XLNetConfig

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Annotated, Any
 
-from data_prep.settings import OnBadUtf8, Settings
+from data_prep.record_settings import Settings
+from data_prep.settings import OnBadUtf8
 from official.xlnet.api.arguments import Override
 from official.xlnet.api.verbs import PREPARE, register_verb
 from official.xlnet.configs.experiment import XLNetConfig, recipe_path

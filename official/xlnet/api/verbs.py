@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from typing import Any, TypeVar
 
 from official.xlnet.configs.registry import VERBS
-from official.xlnet.files.former_options import FORMER_OPTIONS
+from official.xlnet.files.registry import FORMER_OPTIONS
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 

@@ -8,7 +8,8 @@ from absl import logging as absl_logging
 
 from official.xlnet.commands.declarations import Parameter, declaration
 from official.xlnet.commands.flag_uses import uses_of
-from official.xlnet.files.former_options import FORMER_OPTIONS, selects_nothing, takes
+from official.xlnet.files.former_options import selects_nothing, takes
+from official.xlnet.files.registry import FORMER_OPTIONS
 
 
 def as_called_today(verb: str, arguments: Sequence[str]) -> tuple[str, list[str]]:

@@ -6,8 +6,7 @@ import os
 from typing import Any
 
 from official.xlnet.errors import DataError, did_you_mean
-from official.xlnet.files.former_options import FORMER_OPTIONS  # noqa: F401  One of them.
-from official.xlnet.files.registry import Registry
+from official.xlnet.files.registry import FORMER_OPTIONS, Registry  # noqa: F401  One of them.
 from official.xlnet.files.urls import FILE_SYSTEMS, LOCAL_COPIES, OTHER_SCHEMES  # noqa: F401  Too.
 
 # Verbs of the command line, see `official.xlnet.api.verbs`, in the order of `xlnet --help`.

@@ -22,8 +22,9 @@ import tensorflow as tf
 from official.xlnet.configs.data import TEXT_SETTINGS
 from official.xlnet.configs.experiment import XLNetConfig
 from official.xlnet.configs.validation import Range, require
+from official.xlnet.data.file_names import MANIFEST_FILE
 from official.xlnet.data.lane_schedule import LaneSchedule, Piece, Position
-from official.xlnet.data.schema import MANIFEST_FILE, SCALAR_FEATURES, Manifest, SplitManifest
+from official.xlnet.data.schema import SCALAR_FEATURES, Manifest, SplitManifest
 from official.xlnet.errors import ConfigError, DataError, require_data
 from official.xlnet.files.arguments import AnyPath
 from official.xlnet.files.checksums import check_sha256

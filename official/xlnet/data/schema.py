@@ -34,12 +34,12 @@ from typing import Any
 
 import numpy as np
 
+from official.xlnet.data.file_names import MANIFEST_FILE
 from official.xlnet.errors import DataError, require_data
 from official.xlnet.files.json_files import read_json, write_json
 from official.xlnet.files.schema import conform, shown
 
 SCHEMA_VERSION = 1
-MANIFEST_FILE = "manifest.json"
 
 SCALAR_FEATURES = (
     "a_length",
@@ -161,8 +161,3 @@ class Manifest:
                 facts.append((f"{name}: files", file, is_name, "names of files"))
         for key, value, holds, expected in facts:
             require_data(holds, f"{path} is damaged: {key}", expected, shown(value))
-
-
-def lane_file(split: str, lane: int, num_lanes: int) -> str:
-    """File name of a lane, e.g. `train-00003-of-00016.tfrecord`."""
-    return f"{split}-{lane:05d}-of-{num_lanes:05d}.tfrecord"

@@ -1,11 +1,10 @@
-"""Atomic writing: files and directories appear whole or not at all."""
+"""Atomic writing: files appear whole or not at all; of directories see `new_folder`."""
 
 from __future__ import annotations
 
 import contextlib
 import errno
 import fcntl
-import filecmp
 import os
 import pathlib
 import re
@@ -15,7 +14,6 @@ import uuid
 from collections.abc import Iterator
 from typing import IO, Any, NoReturn
 
-from official.xlnet.errors import require_data
 from official.xlnet.files.urls import file_system_of, is_remote
 
 _TEMPORARY = re.compile(r".*\.[0-9a-f]{32}\.tmp")
@@ -56,7 +54,7 @@ def atomic_write(path: str, temporary_dir: str | None = None) -> Iterator[IO[byt
             yield file
         return
     target = os.path.realpath(path)
-    with _temporary(temporary_dir or os.path.dirname(target), path) as temporary:
+    with temporary_path(temporary_dir or os.path.dirname(target), path) as temporary:
         with open(temporary, "wb") as file:
             yield file
         with contextlib.suppress(FileNotFoundError):  # A new file.
@@ -71,56 +69,15 @@ def write_bytes(path: str, content: bytes, temporary_dir: str | None = None) -> 
 
 
 @contextlib.contextmanager
-def new_folder(path: str) -> Iterator[str]:
-    """Context manager that creates a directory atomically.
-
-    Yields a temporary directory, which is renamed to `path` if the block succeeds, and removed
-    otherwise. If `path` is an empty directory, which may be a mount point, the files are moved into
-    it, in the order in which they were written. If it has the same content already, nothing is
-    written.
-
-    Args:
-      path: the directory to create.
-
-    Raises:
-      DataError: `path` exists and is neither an empty directory nor one with the same content.
-      OSError: a file cannot be written; the error names its path in `path`.
-    """
-    path = os.path.realpath(path)
-    exists = os.path.isdir(path)
-    parent = path if exists else os.path.dirname(path)
-    os.makedirs(parent, exist_ok=True)
-    with _temporary(parent, path, is_folder=True) as temporary:
-        content = {*os.listdir(parent)} - {os.path.basename(temporary), "lost+found"}
-        is_file = not exists and os.path.exists(path)
-        require_data(not is_file, f"{path!r}", "a new or an empty folder", "a file")
-        yield temporary
-        if exists and content:
-            is_same = content == {*os.listdir(temporary)} and _has_same_files(path, temporary)
-            expected = "a new or an empty folder, or one with the same content"
-            require_data(is_same, f"{path!r}", expected, "one with other files in it")
-        elif exists:
-            entries = sorted(os.scandir(temporary), key=lambda entry: entry.stat().st_mtime_ns)
-            for entry in entries:
-                os.rename(entry.path, os.path.join(path, entry.name))
-        else:
-            os.rename(temporary, path)
-
-
-def _has_same_files(path: str, folder: str) -> bool:
-    """Whether a directory has the files of a folder, with the same content."""
-    relative_paths = []
-    for directory, _, names in os.walk(folder):
-        relative_paths += [os.path.relpath(os.path.join(directory, name), folder) for name in names]
-    _, different, missing = filecmp.cmpfiles(folder, path, relative_paths, shallow=False)
-    return not different and not missing
-
-
-@contextlib.contextmanager
-def _temporary(folder: str, path: str, is_folder: bool = False) -> Iterator[str]:
-    """Yields the path of a temporary file or folder, locked and removed at the end of the block.
+def temporary_path(folder: str, path: str, is_folder: bool = False) -> Iterator[str]:
+    """Context manager that yields the path of a temporary file or folder, locked and removed later.
 
     Temporary files and folders that killed processes left are removed, too.
+
+    Args:
+      folder: where it is made.
+      path: the path that errors name in its place.
+      is_folder: whether it is a folder.
     """
     temporary = os.path.join(folder, f".{uuid.uuid4().hex}.tmp")
     try:

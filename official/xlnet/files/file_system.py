@@ -7,12 +7,10 @@ from __future__ import annotations
 
 import builtins
 import contextlib
-import glob as local_glob
 import io
 import os
 import shutil
 import stat
-from collections.abc import Iterator
 from typing import IO, Any
 
 from official.xlnet.errors import require_data
@@ -132,34 +130,9 @@ def glob(pattern: str) -> list[str]:
     """Returns the paths that match a pattern; `**` matches directories recursively."""
     if is_remote(pattern):
         return file_system_of(pattern).glob(pattern)
-    if os.path.basename(pattern) == "**":
-        pattern = f"{pattern}/*"
-    return _local_glob(pattern)
+    from official.xlnet.files.local_glob import local_glob
 
-
-def _local_glob(pattern: str) -> list[str]:
-    """As `glob.glob`, but directories of `**` that links reach repeatedly are searched once."""
-    before, stars, after = pattern.partition("**/")
-    if not stars or before[-1:] not in ("", "/"):
-        return local_glob.glob(pattern)
-    matches: dict[str, None] = {}
-    for base in local_glob.glob(before) if before else [""]:
-        for folder in _folders(base, set()):
-            escaped = local_glob.escape(folder)
-            matches |= dict.fromkeys(_local_glob(os.path.join(escaped, after)))
-    return list(matches)
-
-
-def _folders(folder: str, visited: set[tuple[int, int]]) -> Iterator[str]:
-    """Yields a directory and those below it, in order, except hidden and visited directories."""
-    status = os.stat(folder or os.curdir)
-    identity = (status.st_dev, status.st_ino)
-    if identity in visited:
-        return
-    visited.add(identity)
-    yield folder
-    for name in sorted(local_glob.glob("*/", root_dir=folder or None)):
-        yield from _folders(os.path.join(folder, name), visited)
+    return local_glob(pattern)
 
 
 def make_dirs(directory: str) -> None:

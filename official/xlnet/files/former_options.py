@@ -12,10 +12,7 @@ from typing import Any
 
 from absl import logging
 
-from official.xlnet.files.registry import Registry
-
-# The verb that does what an option of another verb did, by "verb.option".
-FORMER_OPTIONS = Registry[Any]("former option")
+from official.xlnet.files.registry import FORMER_OPTIONS
 
 
 def takes(function: Callable[..., Any], name: str) -> bool:

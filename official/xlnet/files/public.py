@@ -13,7 +13,6 @@ from official.xlnet.errors import StoppedError, XLNetError
 from official.xlnet.files.arguments import require_outputs_apart
 from official.xlnet.files.call_arguments import check_arguments
 from official.xlnet.files.flags_in_messages import name_arguments
-from official.xlnet.files.former_options import former_call
 from official.xlnet.files.urls import local_paths
 
 _P = ParamSpec("_P")
@@ -53,6 +52,8 @@ def public(**former: str) -> Callable[[Callable[_P, _T]], Callable[_P, _T]]:
             try:
                 bound = signature.bind(*args, **kwargs)
             except TypeError:
+                from official.xlnet.files.former_options import former_call
+
                 other_call = former_call(call, args, kwargs)
                 if other_call is not None:
                     return other_call()

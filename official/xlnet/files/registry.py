@@ -112,6 +112,10 @@ class Registry(dict[str, T]):
         return dict(self)[name]
 
 
+# The verb that does what an option of another verb did, by "verb.option"; see `former_options`.
+FORMER_OPTIONS = Registry[Any]("former option")
+
+
 @dataclasses.dataclass(frozen=True, eq=False)
 class NameIn:
     """Rule: a name in a registry, see `files.schema`.

@@ -23,19 +23,10 @@ from official.xlnet.files.registry import Registry
 
 _FLOAT32_MAX = 3.4e38
 _NUMBERS: dict[Any, Any] = {int: numbers.Integral, float: numbers.Real}
-_LISTS = (collections.abc.Sequence, collections.abc.Iterable, list, tuple)
+LISTS = (collections.abc.Sequence, collections.abc.Iterable, list, tuple)
 _MAPPINGS = (collections.abc.Mapping, dict)
 _LARGEST_ARGUMENT = 2**63  # Exclusive, of integers: 64 bits.
 _LARGEST_INTEGER = 10**100
-_DESCRIPTIONS: dict[Any, str] = {
-    str: "a string",
-    int: "an integer",
-    float: "a number",
-    bool: "true or false",
-    types.NoneType: "None",
-    collections.abc.Mapping: "a dictionary",
-    dict: "an object",
-}
 
 
 @dataclasses.dataclass(frozen=True)
@@ -142,7 +133,9 @@ def conform(value: Any, expected_type: Any, where: str, error: type[Exception] =
     matching_types = options(expected_type, value, takes_nan=error is ConfigError)
     if matching_types:
         return _converted(value, matching_types[0], where, error)
-    descriptions = [_description(option) for option in parts_of_union(expected_type)]
+    from official.xlnet.files.type_names import type_name
+
+    descriptions = [type_name(option) for option in parts_of_union(expected_type)]
     got = shown(value)
     if issubclass(error, TypeError):
         got = f"{type(value).__name__} {got}"
@@ -151,7 +144,7 @@ def conform(value: Any, expected_type: Any, where: str, error: type[Exception] =
 
 def check_fields(record: Any, error: type[Exception] = DataError) -> None:
     """Raises an error unless the fields of a dataclass are of their types; see `conform`."""
-    for name, field_type in _type_hints(record.__class__).items():
+    for name, field_type in types_of_fields(record.__class__).items():
         conform(getattr(record, name), field_type, name, error)
 
 
@@ -179,12 +172,12 @@ def _fits(value: Any, expected_type: Any, takes_nan: bool) -> bool:
     origin = typing.get_origin(plain_type) or plain_type
     if origin in (Any, Literal) or isinstance(origin, TypeVar):
         return True
-    if origin in _LISTS:
+    if origin in LISTS:
         return _is_list(value, takes_tables=typing.get_args(plain_type) == (Any,))
     if origin in _NUMBERS:
         is_number = isinstance(value, _NUMBERS[origin]) and type(value) is not bool
         return is_number and (takes_nan or value == value)
-    if _takes_paths(rules):
+    if takes_paths(rules):
         return isinstance(value, str | os.PathLike)
     if dataclasses.is_dataclass(origin) and isinstance(value, dict):
         return True
@@ -207,7 +200,8 @@ def _is_list(value: Any, takes_tables: bool) -> bool:
     return has_items and not is_table and not is_unordered
 
 
-def _takes_paths(rules: tuple[Any, ...]) -> bool:
+def takes_paths(rules: tuple[Any, ...]) -> bool:
+    """Whether one of the rules of a type is that it takes paths."""
     return any(getattr(rule, "takes_paths", False) for rule in rules)
 
 
@@ -217,8 +211,10 @@ def _converted(value: Any, expected_type: Any, where: str, error: type[Exception
     origin = typing.get_origin(plain_type) or plain_type
     item_types = typing.get_args(plain_type)
     if dataclasses.is_dataclass(plain_type) and isinstance(value, dict):
-        return _dataclass_of(value, typing.cast(type, plain_type), where)
-    if origin in _LISTS and item_types not in ((), (Any,)):
+        from official.xlnet.files.objects import dataclass_of
+
+        return dataclass_of(value, typing.cast(type, plain_type), where)
+    if origin in LISTS and item_types not in ((), (Any,)):
         items = [
             conform(item, item_types[0], f"{where}[{index}]", error)
             for index, item in enumerate(value)
@@ -247,41 +243,10 @@ def _checked(value: Any, rules: tuple[Any, ...], where: str) -> Any:
     return value
 
 
-def _dataclass_of(tree: dict[Any, Any], schema: type, where: str) -> Any:
-    """Returns the dataclass that a JSON object describes."""
-    type_hints = _type_hints(schema)
-    required = {
-        field.name for field in dataclasses.fields(schema) if field.default is dataclasses.MISSING
-    }
-    got = ", ".join(map(str, tree))
-    for key in sorted(required - tree.keys()):
-        raise DataError(f"{where}: expected the key {key!r}, got {got}")
-    for key in sorted(map(str, tree.keys() - type_hints)):
-        raise DataError(f"{where}: expected no key {key!r}, got {got}")
-    values = {
-        key: conform(value, type_hints[key], f"{where}: {key}") for key, value in tree.items()
-    }
-    return schema(**values)
-
-
 @functools.cache
-def _type_hints(schema: type) -> dict[str, Any]:
+def types_of_fields(schema: type) -> dict[str, Any]:
+    """Returns the types of the fields of a dataclass, with their rules."""
     return typing.get_type_hints(schema, include_extras=True)
-
-
-def _description(expected_type: Any) -> str:
-    """A type in words, e.g. `a list of strings`."""
-    plain_type, rules = without_rules(expected_type)
-    if _takes_paths(rules):
-        return "a path"
-    origin = typing.get_origin(plain_type) or plain_type
-    item_types = typing.get_args(plain_type)
-    if origin in _LISTS:
-        if not item_types or item_types[0] is Any:
-            return "a list"
-        _, _, item = _description(item_types[0]).partition(" ")  # Without the article.
-        return f"a list of {item}s" if item else "a list"
-    return _DESCRIPTIONS.get(origin) or origin.__name__
 
 
 def python_scalar(value: Any) -> Any:

@@ -85,6 +85,8 @@ def open_text(path: str, newline: str | None = None) -> Iterator[TextIO]:
             try:
                 yield file
             except UnicodeDecodeError:
+                from official.xlnet.files.encoding_faults import conversion, first_fault
+
                 line, fault = first_fault(path)
                 raise DataError(
                     f"{path}, line {line}: expected UTF-8, got {fault}; if the file is in Latin-1 "
@@ -107,31 +109,9 @@ def check_is_text(head: bytes, path: str) -> None:
         require_data(not re.match(mark, head, re.DOTALL), path, "text in UTF-8", name)
     has_utf16_mark = head.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE))
     if has_utf16_mark or head.count(0) > _MOST_NULS * max(len(head), 1):
+        from official.xlnet.files.encoding_faults import conversion
+
         null_positions = {position % 4 for position, byte in enumerate(head) if byte == 0}
         encoding = _ENCODINGS.get(tuple(sorted(null_positions)), "UTF-16" if has_utf16_mark else "")
         advice = f"; {conversion(encoding, path)}" if encoding else ""
         raise DataError(f"{path}: expected UTF-8, got {encoding or 'binary data'}{advice}")
-
-
-def conversion(encoding: str, path: str) -> str:
-    """Returns the advice to convert a file, with the command.
-
-    Args:
-      encoding: the encoding that the file has, as `iconv` calls it.
-      path: path of the file.
-    """
-    return f"convert it with: iconv -f {encoding} -t UTF-8 {path} > NEW"
-
-
-def first_fault(path: str) -> tuple[int, str]:
-    """Returns the line number of the first byte that is not UTF-8, and a description of it."""
-    line_number = 1
-    decoder = codecs.getincrementaldecoder("utf-8")()
-    with open_stream(path) as (stream, _):
-        for line_number, line in enumerate(stream, 1):
-            try:
-                decoder.decode(line)
-            except UnicodeDecodeError as error:
-                byte = error.object[error.start]
-                return line_number, f"the byte 0x{byte:02x} ({error.reason})"
-    return line_number, "a file that ends within a character"

@@ -13,7 +13,7 @@ from data_prep.corpus.vocabulary import read_sample
 from data_prep.settings import SampleOptions
 from official.xlnet.configs.validation import require_one_of
 from official.xlnet.files.arguments import AnyPath, OutputDirectory, Path
-from official.xlnet.files.atomic import new_folder
+from official.xlnet.files.new_folder import new_folder
 from official.xlnet.files.public import public
 from official.xlnet.files.schema import Range
 

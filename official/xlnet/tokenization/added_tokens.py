@@ -19,7 +19,6 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Sequence
 
-import numpy as np
 from google.protobuf import message
 
 from official.xlnet.tokenization.text_cleaning import clean
@@ -92,23 +91,3 @@ def marked(text: str, replacements: Rules) -> str:
     for pattern, replacement in replacements:
         text = re.sub(pattern, replacement, text)
     return text
-
-
-def realigned(
-    old: str, new: str, starts: np.ndarray, ends: np.ndarray
-) -> tuple[np.ndarray, np.ndarray]:
-    """Start and end in the original text of each character of a text with marks.
-
-    Args:
-      old: the text without them.
-      new: the text with them; they lie between the characters beside them.
-      starts: int64 [len(old) + 1], start of each character of `old` and of the end.
-      ends: int64 [len(old)].
-    """
-    sources, last = [], 0
-    for character in new:
-        is_old = last < len(old) and character == old[last]
-        sources.append((starts[last], ends[last] if is_old else ends[last - 1] if last else 0))
-        last += is_old
-    spans = np.array(sources, np.int64).reshape(-1, 2)
-    return spans[:, 0], spans[:, 1]

@@ -28,6 +28,7 @@ from official.xlnet.files import file_system
 from official.xlnet.files.json_files import read_json
 from official.xlnet.files.schema import conform, shown
 from official.xlnet.tokenization.added_tokens import piece_of
+from official.xlnet.tokenization.normalizers import compiled_rules, make_whitespace_kept
 from official.xlnet.tokenization.sentencepiece_proto import (
     CONTROL,
     NORMAL,
@@ -35,8 +36,6 @@ from official.xlnet.tokenization.sentencepiece_proto import (
     UNIGRAM,
     UNKNOWN,
     USER_DEFINED,
-    compiled_rules,
-    make_whitespace_kept,
     parse_model,
 )
 from official.xlnet.tokenization.special_tokens import (

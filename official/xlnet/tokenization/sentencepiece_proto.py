@@ -7,11 +7,7 @@ class is built here, from the fields that the project reads or writes.
 from __future__ import annotations
 
 import functools
-import io
-import tempfile
-from collections.abc import Iterable
 
-import sentencepiece
 from absl import logging
 from google.protobuf import descriptor_pb2, descriptor_pool, message, message_factory
 
@@ -21,8 +17,6 @@ NORMAL, UNKNOWN, CONTROL, USER_DEFINED = 1, 2, 3, 4  # ModelProto.SentencePiece.
 UNIGRAM = 1  # TrainerSpec.ModelType.
 # `normalizer_spec.name` of a model from HF's `tokenizer.json`, and of one that keeps white space.
 OF_TOKENIZERS, KEEPS_WHITESPACE = "tokenizers", "keeps_whitespace"
-# Its pieces of white space, where `▁` stands for a space; a longer run is always preferred.
-WHITESPACE_PIECES = ("\n", "\t", "\r", *("▁" * length for length in range(2, 25)))
 UNKNOWN_PENALTY = 10  # An unknown character scores so much less than any piece: kUnkPenalty.
 USER_DEFINED_SCORE = 0.1  # Of SentencePiece, for each byte of such a piece beyond the first.
 
@@ -44,32 +38,6 @@ def parse_model(model_proto: bytes) -> message.Message:
         if i < len(model.pieces) and model.pieces[i].piece == SPECIAL_PIECES[i]:
             model.pieces[i].type = CONTROL
     return model
-
-
-def make_whitespace_kept(model: message.Message) -> None:
-    """Makes a model one that changes nothing in a text; see `text_cleaning.clean`."""
-    spec = model.normalizer_spec
-    spec.name, spec.remove_extra_whitespaces = KEEPS_WHITESPACE, False
-    # A graph needs some normalizer: this one changes a code point that no text has.
-    spec.precompiled_charsmap = compiled_rules([("\ufdd0", "\ufffd")])
-
-
-def compiled_rules(rules: Iterable[tuple[str, str]]) -> bytes:
-    """SentencePiece's form of a normalizer that replaces strings by others."""
-    written = io.BytesIO()
-    with tempfile.NamedTemporaryFile("w", suffix=".tsv") as file:
-        for rule in rules:
-            file.write("\t".join(" ".join(f"{ord(c):X}" for c in side) for side in rule) + "\n")
-        file.flush()
-        sentencepiece.SentencePieceTrainer.train(
-            sentence_iterator=iter(["a b c d e f g h i j k"] * 50),
-            model_writer=written,
-            vocab_size=20,
-            hard_vocab_limit=False,
-            normalization_rule_tsv=file.name,
-            minloglevel=2,
-        )
-    return parse_model(written.getvalue()).normalizer_spec.precompiled_charsmap
 
 
 def obstacle_to_export(model_proto: bytes) -> str:

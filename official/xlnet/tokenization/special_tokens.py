@@ -19,3 +19,6 @@ TOKENIZER_JSON, SETTINGS, ADDED_JSON = (
     "tokenizer_config.json",
     "added_tokens.json",
 )
+# Pieces of a vocabulary that keeps white space, where `▁` stands for a space; the longest run is
+# always preferred.
+WHITESPACE_PIECES = ("\n", "\t", "\r", *("▁" * length for length in range(2, 25)))

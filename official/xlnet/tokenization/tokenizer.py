@@ -35,13 +35,11 @@ from official.xlnet.tokenization.added_tokens import (
     aliases,
     marked,
     plain,
-    realigned,
     rules,
 )
 from official.xlnet.tokenization.sentencepiece_proto import (
     KEEPS_WHITESPACE,
     OF_TOKENIZERS,
-    WHITESPACE_PIECES,
     parse_model,
 )
 from official.xlnet.tokenization.special_tokens import (
@@ -52,8 +50,9 @@ from official.xlnet.tokenization.special_tokens import (
     SEP_ID,
     SPECIAL_PIECES,
     UNK_ID,
+    WHITESPACE_PIECES,
 )
-from official.xlnet.tokenization.text_cleaning import clean, clean_with_alignment
+from official.xlnet.tokenization.text_cleaning import clean
 from official.xlnet.tokenization.unspaced_scripts import (
     begins_unspaced,
     continues_word,
@@ -343,44 +342,20 @@ class Tokenizer:
           >>> tokenizer.encode_with_offsets(" in  1,000")  # ▁in ▁1,000
           ([25, 1234], [(1, 3), (5, 10)])
         """
-        cleaned, source_start, source_end = self._clean_with_alignment(text)
-        mapping = self._processor.encode(cleaned, return_type="offset_mapping", return_bytes=False)
-        normalized, offsets = self._processor.normalize(cleaned, with_offsets=True)
-        # Several characters may have the same source (`ﬁ`); each ends where the next source begins.
-        following = np.minimum(np.searchsorted(offsets, offsets, side="right"), len(offsets) - 1)
-        visible = [
-            (offsets[k], offsets[following[k]])
-            for k, character in enumerate(normalized)
-            if character != WORD_START
-        ]
-        starts, ends = [*source_start.tolist(), len(text)], source_end.tolist()
+        from official.xlnet.tokenization.offsets import OffsetEncoder
 
-        tokens = [
-            part
-            for i, piece in zip(mapping["ids"], mapping["pieces"], strict=True)
-            for part in zip(self.splits.get(i, (i,)), self._parts.get(i, (piece,)), strict=True)
-        ]
-        spans: list[tuple[int, int]] = []
-        first = 0  # Index in `visible` of the next piece's first character.
-        ids = [i for i, _ in tokens]
-        for k, (i, piece) in enumerate(tokens):
-            if self._continues_character[i]:
-                spans.append(spans[-1])
-                continue
-            if self._is_byte[i]:  # The bytes of `▁`, in a vocabulary of words, are not visible.
-                num_visible = int(self._byte[ids[k : k + 3]].tolist() != [*WORD_START.encode()])
-            else:
-                num_visible = len(piece) - piece.count(WORD_START)
-            last = first + num_visible
-            start = end = visible[first][0] if first < len(visible) else len(cleaned)
-            if last > first:
-                end = visible[last - 1][1]
-                while end > start + 1 and cleaned[end - 1] == " ":
-                    end -= 1
-            spans.append((starts[start], ends[end - 1] if last > first else starts[start]))
-            first = last
+        encoder = OffsetEncoder(
+            processor=self._processor,
+            marks=self.marks,
+            cleaning=self._cleaning,
+            splits=self.splits,
+            parts=self._parts,
+            bytes_of_pieces=self._byte,
+            continues_character=self._continues_character,
+        )
+        ids, offsets = encoder.encode(text)
         self.counts.update(tokens=len(ids), unknown_tokens=ids.count(UNK_ID))
-        return ids, spans
+        return ids, offsets
 
     @overload
     def decode(self, ids: Sequence[int]) -> str: ...
@@ -428,18 +403,6 @@ class Tokenizer:
         before, after = self.marks
         cleaned = clean(marked(text, before), *self._cleaning)
         return marked(cleaned, after)
-
-    def _clean_with_alignment(self, text: str) -> tuple[str, np.ndarray, np.ndarray]:
-        """`clean`, and start and end in `text` of each character; see `clean_with_alignment`."""
-        before, after = self.marks
-        if not after:
-            return clean_with_alignment(text, *self._cleaning)
-        marked_text, place = marked(text, before), np.arange(len(text) + 1)
-        first, last = realigned(text, marked_text, place, place[1:])
-        cleaned, start, end = clean_with_alignment(marked_text, *self._cleaning)
-        starts, ends = np.append(first[start], len(text)), last[end - 1]
-        with_marks = marked(cleaned, after)
-        return with_marks, *realigned(cleaned, with_marks, starts, ends)
 
     def _check_kind(self) -> None:
         """Raises `DataError` if the SentencePiece model has other conventions than ours."""

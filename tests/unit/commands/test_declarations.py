@@ -14,8 +14,8 @@ from official.xlnet import cli
 from official.xlnet.commands.declarations import COMMON, declaration
 from official.xlnet.commands.help import verb_help
 from official.xlnet.configs.registry import DATASETS, TASKS, VERBS
-from official.xlnet.files.former_options import FORMER_OPTIONS
 from official.xlnet.files.public import public
+from official.xlnet.files.registry import FORMER_OPTIONS
 from official.xlnet.modeling.models import xlnet_pretrainer
 from official.xlnet.tasks.classification.graph import ClassificationHead
 from tests.helpers.world import command

@@ -3,7 +3,7 @@
 import pytest
 
 from data_prep.corpus.filters import reason_to_drop
-from data_prep.settings import Settings
+from data_prep.record_settings import Settings
 from official.xlnet.api.prepare import prepare
 from official.xlnet.configs.experiment import XLNetConfig
 from official.xlnet.training.target_counts import targets_per_window

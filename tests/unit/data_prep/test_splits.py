@@ -5,9 +5,9 @@ import tracemalloc
 import numpy as np
 import pytest
 
+from data_prep.record_settings import Settings
 from data_prep.records.splits import split_documents
 from data_prep.records.token_files import DOCUMENT, shard_file
-from data_prep.settings import Settings
 from tests.helpers.corpora import data_config
 
 

@@ -15,8 +15,9 @@ import pytest
 
 from official.xlnet.data.result_files import vector_file
 from official.xlnet.errors import DataError
-from official.xlnet.files.atomic import atomic_write, new_folder, write_bytes
+from official.xlnet.files.atomic import atomic_write, write_bytes
 from official.xlnet.files.locks import only_writer
+from official.xlnet.files.new_folder import new_folder
 
 
 @pytest.mark.parametrize(("ending", "size"), [("", 3), (".npy", 128 + 24)])
@@ -88,7 +89,8 @@ def test_a_folder_with_the_same_content_stays_and_any_other_is_refused(tmp_path)
 
 WRITE = """
 import signal, sys
-from official.xlnet.files.atomic import atomic_write, new_folder
+from official.xlnet.files.atomic import atomic_write
+from official.xlnet.files.new_folder import new_folder
 signal.signal(signal.SIGHUP, signal.SIG_DFL)  # Under `nohup` it is ignored, here as well.
 with atomic_write(sys.argv[1] + "/file") as file, new_folder(sys.argv[1] + "/folder") as folder:
     print("begun", flush=True)
@@ -117,7 +119,8 @@ MOUNTED = """
 mount --bind "$1/volume" "$1/folder" && mount --bind "$1/a" "$1/file" || exit 77
 exec "$2" - "$1" <<'end'
 import os, sys
-from official.xlnet.files.atomic import atomic_write, new_folder
+from official.xlnet.files.atomic import atomic_write
+from official.xlnet.files.new_folder import new_folder
 os.chdir(sys.argv[1])
 with atomic_write("file") as file:
     file.write(b"rows")

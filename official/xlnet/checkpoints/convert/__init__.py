@@ -19,8 +19,9 @@ from official.xlnet.checkpoints.convert.tf1_format import write_tf1
 from official.xlnet.checkpoints.convert.variable_map import Weights, variables_of
 from official.xlnet.checkpoints.source import open_source
 from official.xlnet.checkpoints.xlnet_format import write_variables
-from official.xlnet.files.atomic import new_folder, write_bytes
+from official.xlnet.files.atomic import write_bytes
 from official.xlnet.files.json_files import read_record
+from official.xlnet.files.new_folder import new_folder
 from official.xlnet.tokenization.tokenizer import Tokenizer
 from official.xlnet.tokenization.vocabulary_file import write_vocabulary
 

@@ -19,13 +19,13 @@ from official.xlnet.modeling.models.language_model import LanguageModel
 from official.xlnet.modeling.ops.keras import keras
 from official.xlnet.modeling.ops.visibility import NEVER_VISIBLE
 from official.xlnet.tokenization.blanks import BlankText
-from official.xlnet.tokenization.sentencepiece_proto import WHITESPACE_PIECES
 from official.xlnet.tokenization.special_tokens import (
     EOD_ID,
     EOP_ID,
     MASK_ID,
     NUM_SPECIAL,
     PAD_ID,
+    WHITESPACE_PIECES,
 )
 from official.xlnet.tokenization.tokenizer import WORD_START, Tokenizer
 from official.xlnet.tokenization.unspaced_scripts import begins_unspaced_word
