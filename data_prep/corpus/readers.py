@@ -140,7 +140,7 @@ def _decode(data: bytes, reading: TextReading) -> str:
         return data.decode()
     except UnicodeDecodeError as error:
         if reading.options.on_bad_utf8 == "error":
-            from official.xlnet.files.encoding_faults import conversion, first_fault
+            from official.xlnet.files.text.encoding_faults import conversion, first_fault
 
             path, has_lines = reading.shard.path, TEXT_FORMATS[reading.shard.format].before
             where = f"{path}, line {first_fault(path)[0]}" if has_lines else reading.place

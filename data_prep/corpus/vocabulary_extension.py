@@ -32,8 +32,8 @@ from official.xlnet.tokenization.sentencepiece_proto import (
     UNKNOWN_PENALTY,
     parse_model,
 )
-from official.xlnet.tokenization.special_tokens import UNK_ID
-from official.xlnet.tokenization.tokenizer import WORD_START, Tokenizer
+from official.xlnet.tokenization.special_tokens import UNK_ID, WORD_START
+from official.xlnet.tokenization.tokenizer import Tokenizer
 
 _KEPT = 0.75  # Share of the candidates that a round keeps; SentencePiece's shrinking factor.
 _MAX_PIECE_CHARS = 16  # SentencePiece's limit.

@@ -34,8 +34,8 @@ from official.xlnet.files import file_system
 from official.xlnet.files.atomic import atomic_write
 from official.xlnet.files.checksums import sha256_of
 from official.xlnet.files.json_files import read_record, write_json
-from official.xlnet.tokenization.special_tokens import EOD_ID, UNK_ID
-from official.xlnet.tokenization.tokenizer import WORD_START, Tokenizer
+from official.xlnet.tokenization.special_tokens import EOD_ID, UNK_ID, WORD_START
+from official.xlnet.tokenization.tokenizer import Tokenizer
 from official.xlnet.tokenization.unspaced_scripts import (
     CLOSING_MARKS,
     FULL_STOPS,

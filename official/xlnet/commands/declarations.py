@@ -21,7 +21,8 @@ from absl import flags
 from official.xlnet.api.verbs import Verb
 from official.xlnet.configs.registry import VERBS
 from official.xlnet.files.arguments import COMMAS, IN_PYTHON, PathRule
-from official.xlnet.files.schema import OneOf, parts_of_union, without_rules
+from official.xlnet.files.schema import OneOf
+from official.xlnet.files.schema.annotations import parts_of_union, without_rules
 
 _SCALARS = (bool, int, float, str)
 _SECTION = re.compile(r"^(Args|Returns|Raises|Example):$", re.MULTILINE)

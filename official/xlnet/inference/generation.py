@@ -35,8 +35,8 @@ from official.xlnet.inference.language_model import (
 )
 from official.xlnet.modeling.models.language_model import LanguageModel
 from official.xlnet.tokenization.blanks import BlankText, has_blank, parse_blanks
-from official.xlnet.tokenization.special_tokens import EOD_ID
-from official.xlnet.tokenization.tokenizer import WORD_START, Tokenizer
+from official.xlnet.tokenization.special_tokens import EOD_ID, WORD_START
+from official.xlnet.tokenization.tokenizer import Tokenizer
 
 Texts = TypeVar("Texts", str, list[str])
 BATCH_SIZE = 8

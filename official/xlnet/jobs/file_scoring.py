@@ -22,8 +22,7 @@ from official.xlnet.inference.scoring import Scorer
 from official.xlnet.inference.text_parts import Span, in_context
 from official.xlnet.jobs.identity import identity_of
 from official.xlnet.runtime.perplexity import perplexity
-from official.xlnet.tokenization.special_tokens import SPECIAL_PIECES, UNK_ID
-from official.xlnet.tokenization.tokenizer import WORD_START
+from official.xlnet.tokenization.special_tokens import SPECIAL_PIECES, UNK_ID, WORD_START
 
 CHUNK_SIZE = 256  # Texts that are scored together, and lost when the command is killed.
 

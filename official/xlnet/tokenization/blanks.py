@@ -12,8 +12,8 @@ import dataclasses
 import re
 
 from official.xlnet.errors import DataError, require_data
-from official.xlnet.tokenization.special_tokens import UNK_ID
-from official.xlnet.tokenization.tokenizer import WORD_START, Tokenizer
+from official.xlnet.tokenization.special_tokens import UNK_ID, WORD_START
+from official.xlnet.tokenization.tokenizer import Tokenizer
 
 BLANK = re.compile(r"_{4,}(?:\{(\d+)\})?")
 

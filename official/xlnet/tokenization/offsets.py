@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 
 from official.xlnet.tokenization.added_tokens import Rules, marked
+from official.xlnet.tokenization.special_tokens import WORD_START
 from official.xlnet.tokenization.text_alignment import clean_with_alignment, realigned
-from official.xlnet.tokenization.tokenizer import WORD_START
 
 
 @dataclasses.dataclass(frozen=True)

@@ -10,8 +10,8 @@ import numpy as np
 import tensorflow as tf
 
 from official.xlnet.errors import require_data
-from official.xlnet.tokenization.special_tokens import NUM_SPECIAL
-from official.xlnet.tokenization.tokenizer import WORD_START, Tokenizer
+from official.xlnet.tokenization.special_tokens import NUM_SPECIAL, WORD_START
+from official.xlnet.tokenization.tokenizer import Tokenizer
 from official.xlnet.tokenization.unspaced_scripts import begins_unspaced
 
 _FACTOR = 6364136223846793005  # Multiplier of the rolling hash (Knuth's MMIX), modulo 2**64.

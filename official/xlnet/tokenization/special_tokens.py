@@ -22,3 +22,4 @@ TOKENIZER_JSON, SETTINGS, ADDED_JSON = (
 # Pieces of a vocabulary that keeps white space, where `▁` stands for a space; the longest run is
 # always preferred.
 WHITESPACE_PIECES = ("\n", "\t", "\r", *("▁" * length for length in range(2, 25)))
+WORD_START = "\N{LOWER ONE EIGHTH BLOCK}"  # Marks the space before a word in SentencePiece.

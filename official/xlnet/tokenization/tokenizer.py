@@ -51,6 +51,7 @@ from official.xlnet.tokenization.special_tokens import (
     SPECIAL_PIECES,
     UNK_ID,
     WHITESPACE_PIECES,
+    WORD_START,
 )
 from official.xlnet.tokenization.text_cleaning import clean
 from official.xlnet.tokenization.unspaced_scripts import (
@@ -59,9 +60,6 @@ from official.xlnet.tokenization.unspaced_scripts import (
     ends_unspaced,
 )
 from official.xlnet.tokenization.vocabulary_file import RECORD, read_vocabulary, recorded_checksum
-
-WORD_START = "\N{LOWER ONE EIGHTH BLOCK}"  # Marks the space before a word in SentencePiece.
-
 
 # In UTF-8: bytes after the first one of a character; first bytes of U+3000 to U+9FFF.
 _CONTINUATION_BYTES = range(0x80, 0xC0)

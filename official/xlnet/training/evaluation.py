@@ -19,8 +19,8 @@ from official.xlnet.data.schema import Manifest
 from official.xlnet.errors import require_data
 from official.xlnet.modeling.objectives import create_objective
 from official.xlnet.runtime.perplexity import LARGEST_EXPONENT, perplexity
-from official.xlnet.tokenization.special_tokens import VOCAB_FILE
-from official.xlnet.tokenization.tokenizer import WORD_START, Tokenizer
+from official.xlnet.tokenization.special_tokens import VOCAB_FILE, WORD_START
+from official.xlnet.tokenization.tokenizer import Tokenizer
 from official.xlnet.tokenization.unspaced_scripts import begins_unspaced_word
 from official.xlnet.training.run_health import unigram_distribution
 

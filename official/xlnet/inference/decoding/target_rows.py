@@ -26,8 +26,9 @@ from official.xlnet.tokenization.special_tokens import (
     NUM_SPECIAL,
     PAD_ID,
     WHITESPACE_PIECES,
+    WORD_START,
 )
-from official.xlnet.tokenization.tokenizer import WORD_START, Tokenizer
+from official.xlnet.tokenization.tokenizer import Tokenizer
 from official.xlnet.tokenization.unspaced_scripts import begins_unspaced_word
 
 # Sets of pieces that a target may become; see `allowed_pieces`.

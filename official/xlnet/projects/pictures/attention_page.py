@@ -17,7 +17,7 @@ from official.xlnet.projects.pictures.attention_patterns import (
     find_patterns,
 )
 from official.xlnet.projects.pictures.html_page import html_page
-from official.xlnet.tokenization.tokenizer import WORD_START
+from official.xlnet.tokenization.special_tokens import WORD_START
 
 
 def as_html(maps: AttentionMaps, layers: Sequence[int], heads: Sequence[int]) -> str:

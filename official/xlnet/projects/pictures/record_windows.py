@@ -30,8 +30,8 @@ from official.xlnet.modeling.objectives.permutation_sampling import (
 from official.xlnet.projects.pictures.masks import Masks, make_masks
 from official.xlnet.runtime.pictures import DisplayMixin
 from official.xlnet.tokenization.phrases import word_starts
-from official.xlnet.tokenization.special_tokens import EOD_ID, NUM_SPECIAL
-from official.xlnet.tokenization.tokenizer import WORD_START, Tokenizer
+from official.xlnet.tokenization.special_tokens import EOD_ID, NUM_SPECIAL, WORD_START
+from official.xlnet.tokenization.tokenizer import Tokenizer
 
 # ANSI escape sequences.
 _RESET, _BOLD, _REVERSE = "\x1b[0m", "\x1b[1m", "\x1b[7m"

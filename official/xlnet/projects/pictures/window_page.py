@@ -19,7 +19,7 @@ import numpy as np
 
 from official.xlnet.projects.pictures.html_page import html_page
 from official.xlnet.projects.pictures.record_windows import Window
-from official.xlnet.tokenization.tokenizer import WORD_START
+from official.xlnet.tokenization.special_tokens import WORD_START
 
 _CLOSE_UP = 14  # Number of tokens in the close-up.
 _BEFORE_TARGET = 2  # Number of tokens in the close-up before the first target.

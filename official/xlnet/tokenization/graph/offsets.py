@@ -24,8 +24,8 @@ from official.xlnet.errors import require_data
 from official.xlnet.files.schema import shown
 from official.xlnet.tokenization.graph.characters import PagedTable, character_blocks, whitespace
 from official.xlnet.tokenization.graph.tokenizer import GraphTokenizer
-from official.xlnet.tokenization.special_tokens import UNK_ID
-from official.xlnet.tokenization.tokenizer import WORD_START, Tokenizer
+from official.xlnet.tokenization.special_tokens import UNK_ID, WORD_START
+from official.xlnet.tokenization.tokenizer import Tokenizer
 
 _SPACE = ord(" ")
 _ROW = 1 << 32  # Key stride between rows, to search all rows at once.

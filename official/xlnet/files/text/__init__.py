@@ -85,7 +85,7 @@ def open_text(path: str, newline: str | None = None) -> Iterator[TextIO]:
             try:
                 yield file
             except UnicodeDecodeError:
-                from official.xlnet.files.encoding_faults import conversion, first_fault
+                from official.xlnet.files.text.encoding_faults import conversion, first_fault
 
                 line, fault = first_fault(path)
                 raise DataError(
@@ -109,7 +109,7 @@ def check_is_text(head: bytes, path: str) -> None:
         require_data(not re.match(mark, head, re.DOTALL), path, "text in UTF-8", name)
     has_utf16_mark = head.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE))
     if has_utf16_mark or head.count(0) > _MOST_NULS * max(len(head), 1):
-        from official.xlnet.files.encoding_faults import conversion
+        from official.xlnet.files.text.encoding_faults import conversion
 
         null_positions = {position % 4 for position, byte in enumerate(head) if byte == 0}
         encoding = _ENCODINGS.get(tuple(sorted(null_positions)), "UTF-16" if has_utf16_mark else "")

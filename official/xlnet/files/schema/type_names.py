@@ -7,7 +7,7 @@ import types
 import typing
 from typing import Any
 
-from official.xlnet.files.schema import LISTS, takes_paths, without_rules
+from official.xlnet.files.schema.annotations import LISTS, takes_paths, without_rules
 
 _DESCRIPTIONS: dict[Any, str] = {
     str: "a string",

@@ -10,20 +10,24 @@ from __future__ import annotations
 
 import collections.abc
 import dataclasses
-import functools
 import math
 import numbers
 import os
-import types
 import typing
-from typing import Annotated, Any, Literal, TypeVar
+from typing import Any, Literal, TypeVar
 
 from official.xlnet.errors import ConfigError, DataError, did_you_mean
 from official.xlnet.files.registry import Registry
+from official.xlnet.files.schema.annotations import (
+    LISTS,
+    parts_of_union,
+    takes_paths,
+    types_of_fields,
+    without_rules,
+)
 
 _FLOAT32_MAX = 3.4e38
 _NUMBERS: dict[Any, Any] = {int: numbers.Integral, float: numbers.Real}
-LISTS = (collections.abc.Sequence, collections.abc.Iterable, list, tuple)
 _MAPPINGS = (collections.abc.Mapping, dict)
 _LARGEST_ARGUMENT = 2**63  # Exclusive, of integers: 64 bits.
 _LARGEST_INTEGER = 10**100
@@ -133,7 +137,7 @@ def conform(value: Any, expected_type: Any, where: str, error: type[Exception] =
     matching_types = options(expected_type, value, takes_nan=error is ConfigError)
     if matching_types:
         return _converted(value, matching_types[0], where, error)
-    from official.xlnet.files.type_names import type_name
+    from official.xlnet.files.schema.type_names import type_name
 
     descriptions = [type_name(option) for option in parts_of_union(expected_type)]
     got = shown(value)
@@ -151,19 +155,6 @@ def check_fields(record: Any, error: type[Exception] = DataError) -> None:
 def options(expected_type: Any, value: Any, takes_nan: bool = False) -> list[Any]:
     """Returns the types of a union (or the type alone) that a value has; items are not checked."""
     return [option for option in parts_of_union(expected_type) if _fits(value, option, takes_nan)]
-
-
-def parts_of_union(expected_type: Any) -> tuple[Any, ...]:
-    """Returns the types of a union, or the type alone."""
-    is_union = typing.get_origin(expected_type) in (typing.Union, types.UnionType)
-    return typing.get_args(expected_type) if is_union else (expected_type,)
-
-
-def without_rules(expected_type: Any) -> tuple[Any, tuple[Any, ...]]:
-    """Returns a type and the rules of its annotation."""
-    if typing.get_origin(expected_type) is Annotated:
-        return typing.get_args(expected_type)[0], expected_type.__metadata__
-    return expected_type, ()
 
 
 def _fits(value: Any, expected_type: Any, takes_nan: bool) -> bool:
@@ -200,20 +191,20 @@ def _is_list(value: Any, takes_tables: bool) -> bool:
     return has_items and not is_table and not is_unordered
 
 
-def takes_paths(rules: tuple[Any, ...]) -> bool:
-    """Whether one of the rules of a type is that it takes paths."""
-    return any(getattr(rule, "takes_paths", False) for rule in rules)
-
-
 def _converted(value: Any, expected_type: Any, where: str, error: type[Exception]) -> Any:
     """Returns a value of a type, with its items, converted and checked by the rules of the type."""
     plain_type, rules = without_rules(expected_type)
     origin = typing.get_origin(plain_type) or plain_type
     item_types = typing.get_args(plain_type)
     if dataclasses.is_dataclass(plain_type) and isinstance(value, dict):
-        from official.xlnet.files.objects import dataclass_of
+        from official.xlnet.files.schema.objects import require_keys
 
-        return dataclass_of(value, typing.cast(type, plain_type), where)
+        require_keys(value, plain_type, where)
+        field_types = types_of_fields(plain_type)
+        fields = {
+            key: conform(item, field_types[key], f"{where}: {key}") for key, item in value.items()
+        }
+        return plain_type(**fields)
     if origin in LISTS and item_types not in ((), (Any,)):
         items = [
             conform(item, item_types[0], f"{where}[{index}]", error)
@@ -241,12 +232,6 @@ def _checked(value: Any, rules: tuple[Any, ...], where: str) -> Any:
             replacement = rule.check(value, where)
             value = value if replacement is None else replacement
     return value
-
-
-@functools.cache
-def types_of_fields(schema: type) -> dict[str, Any]:
-    """Returns the types of the fields of a dataclass, with their rules."""
-    return typing.get_type_hints(schema, include_extras=True)
 
 
 def python_scalar(value: Any) -> Any:
