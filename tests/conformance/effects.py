@@ -39,6 +39,7 @@ from official.xlnet.training.finetuning import Start, run_finetuning
 from official.xlnet.training.finetuning_loop import metric_of
 from official.xlnet.training.optimization import create_optimizer
 from tests.helpers.corpora import as_text, random_documents, recipe, vocabulary_dir
+from tests.helpers.of_projects import entries
 from tests.helpers.task_corpora import sentence, task_file, write_table
 from tests.helpers.tiny import random_windows, randomize
 from tests.helpers.world import eagerly
@@ -208,11 +209,9 @@ def data_of(kind, folder):
         for name, lines in files.items():
             (path / name).write_text("\n".join(lines) + "\n")
         return str(path)
-    if kind == "multitask":
-        marks = [(n // 3, sentence(rng), sentence(rng), n % 3, n % 3) for n in range(9)]
-        header = ("query_id", "query", "document", "label", "relevance")
-        tables = write_table(f"{path}_marks.tsv", header, marks), data_of("tone", folder)
-        return "marks={},tone={}".format(*tables)
+    other = entries("DATA_OF_EFFECTS").get(kind)
+    if other:
+        return other(rng, path, folder)
     labels = {"regression": [0.5, 2, 1.5], "multi_label": ["a", "b", "a,b"]}
     labels = labels.get(kind, ["good", "bad", "good"])
     rows = [

@@ -36,6 +36,7 @@ from official.xlnet.training.pretraining_loop import PretrainingLoop
 from tests.conformance import effects
 from tests.helpers.corpora import recipe, vocabulary_dir
 from tests.helpers.documents import ROOT
+from tests.helpers.of_projects import rows
 from tests.helpers.tiny import CONFIG
 
 SECTIONS = {field.name: field.default_factory for field in dataclasses.fields(XLNetConfig)}
@@ -323,9 +324,6 @@ EFFECTS = [
         task.query_length=2 task.name=question_answering
         task.num_candidates=3 task.name=ranking
         task.rerank_depth=2 task.name=ranking
-        task.subtasks=[tone,marks] task.name=multitask
-        task.regressions=[marks] task.name=multitask
-        task.rankings=[marks] task.name=multitask
         """,
     ),
     (
@@ -377,11 +375,13 @@ EFFECTS = [
     ("predicted", _TASK, "", "task.label_type=int"),
     ("variables", _TASK, "task.name=classification task.labels=[a,b]", "task.scope=mnli"),
 ]
+_BASES = {"draws": _SMALL, "step": _SMALL, "units": _TASK, "fine_tuning": _TASK}
+EFFECTS += [(function, _BASES[function], "", row) for function, row in rows("EFFECTS")]
 
 
-def rows_of(function, base, context, rows):
+def rows_of(function, base, context, text):
     """Yields (key, (function, configuration, second value, other settings)) of each row."""
-    for row in rows.strip().splitlines():
+    for row in text.strip().splitlines():
         change, *others = shlex.split(row)
         yield change.partition("=")[0], (function, base, change, *shlex.split(context), *others)
 

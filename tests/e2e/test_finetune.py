@@ -104,28 +104,6 @@ def test_long_texts_are_read_to_their_end(method, world, tmp_path):
     assert metrics["accuracy"] > 0.8 and "train_truncated" not in metrics
 
 
-@pytest.mark.slow
-def test_several_data_sets_at_once_then_one_of_them(world, tmp_path):
-    rng, files = random.Random(7), world.files("classification")
-    queries = [(f"q{n}", text, int(y == "good")) for n in range(20) for y, text in labelled(rng, 2)]
-    ranked = write_table(tmp_path / "ranked.tsv", ("query", "document", "relevance"), queries)
-    pairs = [(text, "is it good", label) for label, text in labelled(rng, 41)]
-    pairs = write_table(tmp_path / "pairs.tsv", ("one", "two", "label"), pairs)
-    numbers = world.files("multitask")["train"].partition(",")[2]
-    parts = [f"words={path},{numbers},ranked={ranked},pairs={pairs}" for path in files.values()]
-    settings = ["task.rankings=[ranked]", "task.answer_module=san", "num_steps=100"]
-    settings += ["checkpoint_steps=50", "task.text_columns=[words/text,pairs/one,pairs/two]"]
-    metrics = finetune(world, *parts, tmp_path / "both", *settings, task="multitask")
-    assert metrics["words/accuracy"] > 0.8 and metrics["ranked/pair_accuracy"] > 0.8
-    names = ("words/accuracy", "stsb/pearson", "ranked/ndcg@20", "pairs/accuracy")
-    assert metrics["mean"] == pytest.approx(np.mean([metrics[name] for name in names]))
-    output, source = tmp_path / "p.jsonl", f"words={files['dev']}"
-    assert command("predict", model=tmp_path / "both", input=source, output=output)["rows"] == 41
-    assert set(pd.read_json(output, lines=True).subtask) == {"words"}
-    settings, both = ["num_steps=2", "learning_rate=1e-5"], tmp_path / "both"
-    finetune(world, *files.values(), tmp_path / "one", *settings, init_from=both)
-
-
 @pytest.mark.usefixtures("eager")
 def test_early_stopping_keeps_the_best_and_a_run_that_has_stopped_is_left_alone(world, tmp_path):
     arguments = (world, *world.files("classification").values(), tmp_path / "model")

@@ -17,6 +17,7 @@ from official.xlnet.tasks.token_classification import TaggedExample
 from official.xlnet.tokenization.graph.tokenizer import GraphTokenizer
 from official.xlnet.tokenization.tokenizer import Tokenizer
 from tests.helpers.corpora import vocabulary_dir
+from tests.helpers.of_projects import entries
 from tests.helpers.task_corpora import sentence, task_config
 from tests.helpers.tiny import randomize
 
@@ -25,9 +26,7 @@ def random_task(name, seed=0, **task):
     """(model, task) with random weights."""
     if name in ("classification", "multi_label", "token_classification"):
         task.setdefault("labels", ("bad", "fair", "good"))
-    if name == "multitask":
-        task.setdefault("subtasks", ("tone", "length"))
-        task.setdefault("labels", ("tone/bad", "tone/good"))
+    task = entries("RANDOM_TASKS").get(name, {}) | task
     mem_len = 29 if task.get("long_texts") == "memory" else 0
     config = task_config(name=name, mem_len=mem_len, **task)
     config.check()
@@ -90,7 +89,7 @@ def examples_of(name, number, seed=0):
         return [
             RankingExample(str(n), "q", sentence(rng, 1, 9), text) for n, text in enumerate(texts)
         ]
-    subtask = "tone" if name == "multitask" else ""
+    subtask = entries("SUBTASKS").get(name, "")
     return [TextExample(str(n), (text,), subtask=subtask) for n, text in enumerate(texts)]
 
 

@@ -6,6 +6,7 @@ import pathlib
 
 from official.xlnet.configs.experiment import XLNetConfig
 from tests.helpers.corpora import WORDS
+from tests.helpers.of_projects import entries
 
 GOOD, BAD = ("water", "made", "first"), ("but", "not", "no")
 
@@ -78,8 +79,7 @@ KINDS = {
     "token_classification": "",
     "ranking": ".tsv",
     "question_answering": ".json",
-    "multitask": "",
-}
+} | dict.fromkeys(entries("FILES_OF_SEVERAL"), "")
 
 
 # Of those whose files are tables: the header, and a function that draws the rows.
@@ -114,7 +114,7 @@ TABLES = {
             for n in range(3)
         ],
     ),
-    "scores of multitask": (
+    "pairs with scores": (
         ("score", "sentence1", "sentence2"),
         lambda rng, number: [
             (n % 5 + rng.random(), sentence(rng), sentence(rng)) for n in range(number)
@@ -132,16 +132,21 @@ def question(rng, n):
     return {"context": context, "qas": [qa | {"answers": [] if n % 3 == 0 else [answer]}]}
 
 
+def several_files(kind, path):
+    """NAME=FILE,NAME=FILE of a kind of task that reads several data sets."""
+    return ",".join(f"{name}={path}_{name}.tsv" for name in entries("FILES_OF_SEVERAL")[kind])
+
+
 def task_file(kind, path, rng, number):
     """Writes a small file of a kind of task; returns its path, NAME=FILE,NAME=FILE of several."""
     if kind in TABLES:
         header, rows = TABLES[kind]
         return write_table(path, header, rows(rng, number))
-    if kind == "multitask":
-        tone = task_file("classification", f"{path}_tone.tsv", rng, number)
-        return (
-            f"tone={tone},stsb={task_file('scores of multitask', f'{path}_stsb.tsv', rng, number)}"
-        )
+    several = entries("FILES_OF_SEVERAL").get(kind)
+    if several:
+        for name, part in several.items():
+            task_file(part, f"{path}_{name}.tsv", rng, number)
+        return several_files(kind, path)
     if kind == "question_answering":
         text = json.dumps({"data": [{"paragraphs": [question(rng, n) for n in range(number)]}]})
     else:

@@ -26,7 +26,8 @@ from official.xlnet import cli
 from official.xlnet.commands.declarations import declaration
 from official.xlnet.modeling.ops.keras import IS_KERAS_3
 from tests.helpers.corpora import as_text, random_documents, recipe, vocabulary_dir
-from tests.helpers.task_corpora import KINDS, task_file
+from tests.helpers.of_projects import entries
+from tests.helpers.task_corpora import KINDS, several_files, task_file
 
 ROOT = pathlib.Path(__file__).parents[2]
 NUM_KEPT = 2
@@ -208,7 +209,7 @@ class World:
         )
 
     def files(self, kind):
-        """{split: file} of a kind of task; of multitask, NAME=FILE,NAME=FILE."""
+        """{split: file} of a kind of task; NAME=FILE,NAME=FILE of several data sets."""
         sizes = {"train": 150, "dev": 41} if kind == "classification" else {"train": 19, "dev": 11}
         names = {}
 
@@ -221,10 +222,8 @@ class World:
         folder = self._part(f"files/{kind}", write)
         for split in sizes:
             names[split] = f"{folder}/{split}{KINDS[kind]}"
-        if kind == "multitask":
-            names = {
-                split: f"tone={path}_tone.tsv,stsb={path}_stsb.tsv" for split, path in names.items()
-            }
+        if entries("FILES_OF_SEVERAL").get(kind):
+            names = {split: several_files(kind, path) for split, path in names.items()}
         return names
 
     def task(self, kind):

@@ -184,12 +184,6 @@ def test_tensors_are_read_as_lists():
     assert [[*e.words] for e in tagged] == words
 
 
-@pytest.mark.parametrize("names", [("train", "validation"), ("train", "validation_matched")])
-def test_splits_are_not_the_data_sets_of_a_multi_task(names, splits):
-    with pytest.raises(DataError, match=r"expected .name of a data set: table., got splits"):
-        read_task(datasets.DatasetDict(dict.fromkeys(names, splits["train"])), task_of("multitask"))
-
-
 def test_a_data_set_is_a_corpus_as_its_frame_is():
     texts = ["the water was first", "naïve words", "标题"]
     frame = pd.DataFrame({"number": range(3), "text": texts})

@@ -15,6 +15,7 @@ from official.xlnet.modeling.models.lora import add_lora
 from official.xlnet.modeling.models.xlnet_pretrainer import XLNetPretrainer
 from official.xlnet.modeling.models.xlnet_task_model import XLNetTaskModel
 from official.xlnet.training.optimization import create_optimizer
+from tests.helpers.of_projects import entries
 from tests.helpers.task_corpora import KINDS, task_config
 from tests.helpers.tiny import random_windows, randomize, tiny_config
 
@@ -31,14 +32,7 @@ PRETRAINERS = {
     **{name: {"network": name, "attention_type": "uni", **CAUSAL} for name in ("gpt", "gpt2")},
 }
 TASK = {"labels": ("a", "b", "c"), "summary": "attn"}
-TASKS = dict.fromkeys(KINDS, TASK) | {
-    "multitask": {
-        "subtasks": ("nli", "tone", "like"),
-        "labels": ("nli/no", "nli/so", "tone/bad", "tone/good"),
-        "text_columns": ("nli/a", "nli/b", "tone/a", "like/a", "like/b"),
-        "answer_module": "san",
-    },
-}
+TASKS = dict.fromkeys(KINDS, TASK) | entries("TASKS_OF_BOTH_KERASES")
 
 
 def keys(config, model):

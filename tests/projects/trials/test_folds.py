@@ -1,13 +1,20 @@
 """Parts of the examples that are held out in turn."""
 
+import json
+import pathlib
 import random
+from unittest import mock
 
 import pytest
 
+from official import xlnet
+from official.xlnet.configs.registry import TASKS
 from official.xlnet.data.examples import TextExample
 from official.xlnet.errors import DataError
 from official.xlnet.projects.trials.folds import folds
 from official.xlnet.tasks.token_classification import TaggedExample
+from tests.helpers.corpora import vocabulary_dir
+from tests.unit.api.test_finetuning_api import SHORT, TINY
 
 
 @pytest.mark.parametrize("kind", ["texts", "words", "group", "group of words"])
@@ -32,3 +39,26 @@ def test_copies_or_groups_are_in_one_fold(kind):
     assert sorted(row.id for _, dev in splits for row in dev) == sorted(row.id for row in rows)
     with pytest.raises(DataError, match=r"folds: expected at most \d+, the number of groups"):
         next(folds(rows, 130, seed=2))
+
+
+def test_nothing_is_selected_on_the_part_of_a_fold_that_is_held_out(tmp_path):
+    """The last step is evaluated, however good others would be; a run in a fold is resumed."""
+    rows = [("the water" + " of" * n, "ab"[n % 2]) for n in range(12)]
+    sets = [*SHORT, *TINY, "checkpoint_steps=1", "task.patience=1", "data.max_unknown=1"]
+    settings = {
+        "task": "classification",
+        "folds": 2,
+        "set": sets,
+        "vocab": f"{vocabulary_dir()}/spiece.model",
+    }
+    worse = [InterruptedError, *({"accuracy": 1 - n / 99} for n in range(99))]
+    with (
+        mock.patch.object(TASKS["classification"], "evaluate", side_effect=worse),
+        mock.patch.object(TASKS["classification"], "finish") as finish,
+    ):
+        with pytest.raises(InterruptedError):
+            xlnet.finetune(None, rows, None, f"{tmp_path}/x", **settings)
+        assert [*pathlib.Path(tmp_path, "x/folds/0/run").glob("ckpt-2.index")]
+        xlnet.finetune(None, rows, None, f"{tmp_path}/x", **settings)
+    runs = json.loads(pathlib.Path(tmp_path, "x/folds.json").read_text())["runs"]
+    assert [run["metrics"]["step"] for run in runs] == [3, 3] and not finish.called

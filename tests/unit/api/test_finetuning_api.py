@@ -15,13 +15,13 @@ import tensorflow as tf
 from data_prep.tasks.task_data import read_task
 from official import xlnet
 from official.xlnet.configs.experiment import XLNetConfig
-from official.xlnet.configs.registry import TASKS
 from official.xlnet.errors import ConfigError, DataError
 from official.xlnet.inference.task_prediction import load_task
 from official.xlnet.jobs.baselines import add_baselines
 from official.xlnet.jobs.finetuning import task_configuration
 from official.xlnet.training.finetuning import saved_configuration
 from tests.helpers.corpora import vocabulary_dir
+from tests.helpers.of_projects import entries
 from tests.helpers.task_corpora import task_file
 from tests.helpers.world import command
 
@@ -185,15 +185,18 @@ def test_further_training_files_count_by_their_weights(world, tmp_path):
         xlnet.finetune(start, [("a", "b")], [("a", "b")], "x", extra_train={more: 1.0})
 
 
-@pytest.mark.parametrize("several", [{}, {"folds": 2}], ids=str)
-def test_further_training_files_are_not_evaluated_on(several, tmp_path):
+# Modules that call `run_finetuning`, and the arguments with which they do.
+CALLERS = {"jobs.finetuning": {}} | entries("CALLERS_OF_FINE_TUNING")
+
+
+@pytest.mark.parametrize("caller", CALLERS)
+def test_further_training_files_are_not_evaluated_on(caller, tmp_path):
     own, more = (
         task_file("question_answering", f"{tmp_path}/{name}.json", random.Random(name), number)
         for name, number in (("own", 12), ("more", 17))
     )
     settings = {"task": "squad", "vocab": f"{vocabulary_dir()}/spiece.model", "set": SHORT}
-    caller = "projects.trials.runs" if several else "jobs.finetuning"
-    settings |= several
+    settings |= CALLERS[caller]
     begun = mock.Mock(side_effect=InterruptedError)
     with (
         mock.patch(f"official.xlnet.{caller}.run_finetuning", begun),
@@ -202,30 +205,6 @@ def test_further_training_files_are_not_evaluated_on(several, tmp_path):
         xlnet.finetune(None, own, None, f"{tmp_path}/x", extra_train={more: 0.5}, **settings)
     train, dev = ([x.weight for x in examples] for examples in begun.call_args.args[1:3])
     assert (train.count(1.0) + len(dev), train.count(0.5), {*dev}) == (12, 17, {1.0})
-
-
-def test_nothing_is_selected_on_the_part_of_a_fold_that_is_held_out(tmp_path):
-    """The last step is evaluated, however good others would be; a run in a fold is resumed."""
-    rows = {"own": [("the water" + " of" * n, "ab"[n % 2]) for n in range(12)]}
-    sets = [*SHORT, *TINY, "checkpoint_steps=1", "task.patience=1", "data.max_unknown=1"]
-    sets.append("task.metric=loss")  # The metrics of a bag of words lack it.
-    settings = {
-        "task": "multitask",
-        "folds": 2,
-        "set": sets,
-        "vocab": f"{vocabulary_dir()}/spiece.model",
-    }
-    worse = [InterruptedError, *({"loss": n / 99} for n in range(99))]
-    with (
-        mock.patch.object(TASKS["multitask"], "evaluate", side_effect=worse),
-        mock.patch.object(TASKS["multitask"], "finish") as finish,
-    ):
-        with pytest.raises(InterruptedError):
-            xlnet.finetune(None, rows, None, f"{tmp_path}/x", **settings)
-        assert [*pathlib.Path(tmp_path, "x/folds/0/run").glob("ckpt-2.index")]
-        xlnet.finetune(None, rows, None, f"{tmp_path}/x", **settings)
-    runs = json.loads(pathlib.Path(tmp_path, "x/folds.json").read_text())["runs"]
-    assert [run["metrics"]["step"] for run in runs] == [3, 3] and not finish.called
 
 
 @pytest.mark.parametrize("kind", ["classification", "question_answering"])

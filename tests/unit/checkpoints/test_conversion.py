@@ -25,6 +25,7 @@ from official.xlnet.errors import DataError
 from official.xlnet.files.json_files import read_json
 from tests.helpers import checkpoints
 from tests.helpers.compare import assert_refused
+from tests.helpers.of_projects import rows
 
 
 @pytest.fixture
@@ -369,7 +370,7 @@ def test_wrong_input_is_one_sentence_and_leaves_nothing(case, request, tmp_path,
         ("multi_label", {}, "", "no head for multi_label; only the encoder"),
         ("token_classification", {}, "", "no head for token_classification"),
         ("ranking", {}, "no head for ranking", "no head for ranking"),
-        ("multitask", {"subtasks": ("a",)}, "no head for multitask", "no head for multitask"),
+        *rows("WITHOUT_A_HEAD_IN_OTHER_FORMATS"),
         ("", {"data.lowercase": True}, "", "--uncased"),
         ("", {"data.keep_accents": True}, "", "keep_accents"),
         ("", {"model.clamp_len": 5}, "", "--clamp_len"),

@@ -16,6 +16,7 @@ from official.xlnet.configs.finetuning_defaults import (
     keep_settings,
 )
 from official.xlnet.jobs.finetuning import task_configuration
+from tests.helpers.of_projects import rows
 from tests.helpers.package.recipes import recipes
 
 CONFIGS = pathlib.Path(__file__).parents[3] / "configs"
@@ -127,7 +128,7 @@ def test_a_run_goes_on_as_it_began():
     assert config.task.pooled_segments == "all"
 
 
-@pytest.mark.parametrize("name", ["ranking", "multitask"])
+@pytest.mark.parametrize("name", ["ranking", *rows("WITH_GAIN")])
 def test_new_runs_have_the_gain_of_trec_eval_and_older_ones_keep_theirs(name):
     config = task_configuration(name, None, [], None)
     assert config.task.gain == "linear" and config.task.pooled_segments == "all"

@@ -7,7 +7,6 @@ import bz2
 import gzip
 import lzma
 
-import pandas as pd
 import pytest
 import zstandard
 
@@ -138,58 +137,6 @@ NEWS = {"columns": ("label", "title", "text"), "text_columns": ("title", "text")
 def test_a_file_to_predict_needs_the_texts_alone(name, text, settings, texts, tmp_path):
     examples = stream_task(write(tmp_path / name, text), task_of(**settings))
     assert ["|".join(example.texts) for example in examples] == texts
-
-
-def multitask_files(tmp_path):
-    (tmp_path / "own.csv").write_text("stars,pair_ID,one,two,three\ngood,1,a,b,c\nbad,2,d,e,f\n")
-    (tmp_path / "more.csv").write_text("stars,one\n3.5,a\n1.25,b\n")
-    (tmp_path / "sst2.tsv").write_text("sentence\tlabel\nfine\t1\ndull\t0\n")
-    names = ("own.csv", "more.csv", "sst2.tsv")
-    return ",".join(f"{name.partition('.')[0]}={tmp_path / name}" for name in names)
-
-
-def test_each_data_set_of_a_multi_task_has_its_columns(tmp_path):
-    files = multitask_files(tmp_path)
-    settings = {"label_column": "stars", "regressions": ("more",)}
-    task = task_of("multitask", text_columns=("own/three", "own/one"), **settings)
-    expected = [
-        (("c", "a"), "good"),
-        (("f", "d"), "bad"),
-        *((("a",), 3.5), (("b",), 1.25), (("fine",), "1"), (("dull",), "0")),
-    ]
-    assert texts_and_labels(read_task(files, task)[0]) == expected
-    assert task.subtasks == ("own", "more", "sst2")
-    assert task.text_columns == ("own/three", "own/one", "more/one", "sst2/sentence")
-    # What was found in training is what is read afterwards.
-    assert texts_and_labels(read_task(files, task)[0]) == expected
-    predicted = list(stream_task(f"own={tmp_path / 'own.csv'}", task))
-    assert [(e.texts, e.subtask) for e in predicted] == [(("c", "a"), "own"), (("f", "d"), "own")]
-    # In Python, tables and files by name.
-    of_files, _ = read_task(files, task)
-    paths = dict(part.split("=") for part in files.split(","))
-    tables = paths | {name: pd.read_csv(paths[name]) for name in ("own", "more")}
-    assert texts_and_labels(read_task(tables, task)[0]) == expected
-    again = task_of("multitask", text_columns=("own/three", "own/one"), **settings)
-    assert read_task(tables, again)[0] == of_files and again == task
-    assert list(stream_task({"own": pd.read_csv(paths["own"])}, task)) == predicted
-    task = task_of("multitask", text_columns=("one",), **settings)
-    assert read_task(files, task)[0][0].texts == ("a",)
-    assert task.text_columns == ("own/one", "more/one", "sst2/sentence")
-
-
-@pytest.mark.parametrize("settings", [{"label_column": "x"}, {"text_columns": ("sentence",)}])
-def test_settings_that_no_data_set_uses_are_refused(settings, tmp_path):
-    files = multitask_files(tmp_path).split(",")[2]
-    (key,) = settings
-    assert_refused(
-        f"task.{key}: expected no setting, .* sst2 are known",
-        read_task,
-        files,
-        task_of("multitask", **settings),
-    )
-    assert_refused(
-        "expected each NAME once, got 'sst2=", read_task, f"{files},{files}", task_of("multitask")
-    )
 
 
 @pytest.mark.parametrize(

@@ -1,6 +1,5 @@
 """Readers of task data: data sets as they are downloaded, written here line by line."""
 
-import dataclasses
 import gzip
 import json
 
@@ -145,21 +144,6 @@ def test_data_sets_as_they_are_downloaded(task, name, text, examples, tmp_path):
     packed = tmp_path / f"{name}.gz"
     packed.write_bytes(gzip.compress(text.encode()))
     assert read(packed, task) == (examples, {})
-
-
-@pytest.mark.parametrize(("name", "file", "text", "examples"), DATA_SETS)
-def test_data_sets_of_a_multi_task_are_read_alike_each_time(name, file, text, examples, tmp_path):
-    """Training sets `text_columns`, by which dev and inputs are read."""
-    kind = DATASETS.find(name, {"name": name})["name"]
-    task = TaskConfig.create(name="multitask", rankings=(name,) if name == "ranking" else ())
-    source = {name: str(write(tmp_path / file, text))}
-    if kind not in ("classification", "regression", "ranking"):
-        return
-    expected = [dataclasses.replace(example, subtask=name) for example in examples]
-    for _ in range(2):
-        assert read_task(source, task)[0] == expected
-    inputs = [(example.id, example.subtask) for example in stream_task(source, task)]
-    assert inputs == [(example.id, name) for example in examples]
 
 
 def test_imdb_folders(tmp_path):

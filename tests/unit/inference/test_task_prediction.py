@@ -16,6 +16,7 @@ from official.xlnet.inference.scoring import Scorer
 from official.xlnet.inference.task_prediction import predict_examples
 from official.xlnet.tasks.batching import collate
 from official.xlnet.testing.tasks import require_same
+from tests.helpers.of_projects import entries
 from tests.helpers.served_models import examples_of, random_task, save_task
 from tests.helpers.small_language_model import NumberTokenizer, random_model
 
@@ -84,10 +85,16 @@ def test_predictions_are_those_of_the_keras_model(name, settings):
     require_same(found, by_keras(model, task, examples), name)
 
 
-@pytest.mark.parametrize("name", ["classification", "regression", "multi_label", "multitask"])
+# {task: the data set of its texts, if they are of several}
+OF_TEXTS = dict.fromkeys(("classification", "regression", "multi_label"), "")
+OF_TEXTS |= entries("SUBTASKS")
+
+
+@pytest.mark.parametrize("name", OF_TEXTS)
 @pytest.mark.parametrize("number", [0, 1, 3])
 def test_an_example_has_as_many_texts_as_the_task(name, number):
-    prefix, subtask = ("tone/", "tone") if name == "multitask" else ("", "")
+    subtask = OF_TEXTS[name]
+    prefix = f"{subtask}/" if subtask else ""
     task = random_task(name, text_columns=(f"{prefix}a", f"{prefix}b"))[1]
     examples = [TextExample(f"x{n}", ("now",) * n, None, subtask) for n in (2, number)]
     with pytest.raises(DataError, match=rf"x{number}: expected 2 text\(s\) \(a, b\), got {number}"):

@@ -19,7 +19,6 @@ from official.xlnet.serving.factory import create_service, task_service
 from official.xlnet.serving.services.base import ExportSettings
 from official.xlnet.serving.services.pretrained import EncoderService, LanguageModelService
 from official.xlnet.tasks.batching import collate
-from official.xlnet.tasks.ranking import RankingExample
 from official.xlnet.testing.tasks import require_same
 from official.xlnet.tokenization.graph.offsets import OffsetTokenizer
 from official.xlnet.tokenization.graph.tokenizer import GraphTokenizer
@@ -130,34 +129,6 @@ def test_both_orders_give_the_mean_of_each_by_itself():
         for s in (0, 1)
     ]
     np.testing.assert_allclose(outputs["logits"][12], np.mean(alone, axis=0)[0], atol=1e-5)
-
-
-@slow
-def test_tasks_of_mt_dnn_read_their_own_texts(graph_tokenizer):
-    columns = ("one", "two"), ("document", "query")
-    texts = [f"{name}/{x}" for name, of in zip(("nli", "found"), columns, strict=True) for x in of]
-    model, task = random_task(
-        "multitask",
-        subtasks=("nli", "found"),
-        labels=("nli/no", "nli/yes"),
-        text_columns=tuple(texts),
-        rankings=("found",),
-        answer_module="san",
-        query_length=5,
-    )
-    settings = ExportSettings((23,), text_columns=sum(columns, ()), texts_of_subtasks=columns)
-    service = task_service(model, graph_tokenizer, settings)
-    texts = mixed_texts(13), mixed_texts(13, seed=1)
-    inputs = dict(zip(settings.text_columns, map(tf.constant, texts + texts), strict=True))
-    outputs = {name: x.numpy() for name, x in service.serve_texts(**inputs).items()}
-    pairs = list(zip(*texts, strict=True))
-    nli = [TextExample(str(n), pair, subtask="nli") for n, pair in enumerate(pairs)]
-    found = [RankingExample(str(n), "q", b, a, subtask="found") for n, (a, b) in enumerate(pairs)]
-    for prefix, examples in (("nli_", nli), ("found_", found)):
-        for row, prediction in enumerate(predict_examples(model, task, examples)):
-            answer = row_of(outputs, row).items()
-            require_same({k.removeprefix(prefix): x for k, x in answer}, prediction, prefix)
-    assert np.ptp(outputs["found_score"]) > 1e-3
 
 
 @pytest.mark.parametrize(

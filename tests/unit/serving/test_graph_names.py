@@ -136,31 +136,6 @@ def test_every_way_to_predict_reads_the_same_columns(tmp_path):
         assert_same(predictions_of(tmp_path, server, f"--input={path}"), expected)
 
 
-@pytest.mark.slow
-def test_several_tasks_have_a_signature_with_their_own_texts_each(tmp_path):
-    columns = {"标题": ("text", "Review Text"), "a-b": ("b", "text", "1"), "class": ("b",)}
-    model, _ = random_task(
-        "multitask",
-        subtasks=tuple(columns),
-        labels=("标题/bad", "标题/good", "a-b/1", "a-b/2", "a-b/3", "class/x", "class/y"),
-        text_columns=tuple(f"{task}/{name}" for task, names in columns.items() for name in names),
-    )
-    directory = save_task(model, str(tmp_path / "model"))
-    report = export(directory, str(tmp_path / "exported"))
-    names = graph_names(tuple(columns), "task")
-    assert {"serving_default", "token_ids", "examples", *names} == report["signatures"].keys()
-    with serving(str(tmp_path / "exported")) as server:
-        for name, (task, its) in zip(names, columns.items(), strict=True):
-            texts = [[text.replace("\0", "") for text in mixed_texts(5, ord(x[0]))] for x in its]
-            rows = list(zip(*texts, strict=True))
-            path, _ = write_rows(tmp_path / f"{name}.csv", its, rows, random.Random(3))
-            expected = predictions_of(tmp_path, f"--model={directory}", f"--input={task}={path}")
-            found = predictions_of(tmp_path, server, f"--signature={name}", f"--input={path}")
-            assert_same(
-                found, [{k: v for k, v in row.items() if k != "subtask"} for row in expected]
-            )
-
-
 def test_chosen_names_have_to_be_valid_and_as_many_as_the_columns(tmp_path):
     model, _ = random_task("classification", text_columns=("a", "b"))
     directory = save_task(model, str(tmp_path / "model"))

@@ -15,6 +15,7 @@ from official.xlnet.errors import DataError
 from official.xlnet.tasks.labels import label_index, with_label_type
 from official.xlnet.tasks.token_classification import TaggedExample
 from official.xlnet.tasks.token_classification.task import entity_tags
+from tests.helpers.of_projects import entries
 from tests.helpers.served_models import random_task
 
 ALIKE = [("good", "good "), ("\u00a0good", "good"), ("caf\u00e9", "cafe\u0301")]
@@ -28,17 +29,21 @@ def tagging():
     return random_task("token_classification")[1]
 
 
+# {task: a function that makes an example with a label}
 EXAMPLES = {
     "classification": lambda label: TextExample("1", ("a",), label),
     "multi_label": lambda label: TextExample("1", ("a",), (label,)),
     "token_classification": lambda label: TaggedExample("1", ("a",), (label,)),
-    "multitask": lambda label: TextExample("1", ("a",), label, "tone"),
-}
+} | entries("LABELLED_EXAMPLES")
+# {task: settings that its examples need}
+SETTINGS = entries("SETTINGS_OF_LABELS")
+# {task: what its classes begin with}
+PREFIXES = entries("PREFIXES_OF_LABELS")
 
 
 def config_of(kind):
-    subtasks = {"subtasks": ["tone"]} if kind == "multitask" else {}
-    return XLNetConfig.from_dict({"task": {"name": kind, **subtasks}})
+    settings = SETTINGS.get(kind, {})
+    return XLNetConfig.from_dict({"task": {"name": kind, **settings}})
 
 
 @pytest.mark.parametrize("alike", ALIKE, ids=ascii)
@@ -73,25 +78,13 @@ def test_classes_read_as_one_are_not_trained(labels, separator):
 
 @pytest.mark.parametrize("kind", EXAMPLES)
 def test_classes_that_are_listed_keep_their_order(kind):
-    """Also in a multi-task model, where other data sets may list none."""
-    config, prefix = config_of(kind), "tone/" if kind == "multitask" else ""
+    config, prefix = config_of(kind), PREFIXES.get(kind, "")
     listed = config.task.labels = tuple(f"{prefix}{label}" for label in ("z", "b", "a"))
     examples = [EXAMPLES[kind](label) for label in "ab"]
     TASKS[kind].complete_settings(config, examples)
     assert config.task.labels == listed
     with pytest.raises(DataError, match=r"training data.*: expected one of the labels z, b, a"):
         TASKS[kind].complete_settings(config, [*examples, EXAMPLES[kind]("other")])
-    if kind != "multitask":
-        return
-    config.task.subtasks = ("tone", "own")
-    TASKS[kind].complete_settings(config, examples + [TextExample(x, (x,), x, "own") for x in "ba"])
-    assert config.task.labels == (*listed, "own/a", "own/b")
-    for wrong in ("good", "stars/good"):
-        config.task.labels = (*listed, wrong)
-        with pytest.raises(DataError, match=f"task.labels: expected NAME/CLASS .*, got {wrong}"):
-            TASKS[kind].complete_settings(
-                config, examples + [TextExample(x, (x,), x, "own") for x in "ba"]
-            )
 
 
 @pytest.mark.parametrize("kind", EXAMPLES)
@@ -99,7 +92,7 @@ def test_whole_numbers_are_classes_in_their_order(kind):
     config = config_of(kind)
     drawn = random.Random(0).sample([*map(str, range(-1, 12)), "b", "a"], 15)
     TASKS[kind].complete_settings(config, [EXAMPLES[kind](label) for label in drawn])
-    found = [label.removeprefix("tone/") for label in config.task.labels]
+    found = [label.removeprefix(PREFIXES.get(kind, "")) for label in config.task.labels]
     assert found == [*map(str, range(-1, 12)), "a", "b"]
 
 
@@ -113,15 +106,15 @@ def test_a_label_is_found_by_what_it_says(train, dev):
         label_index(config.task.labels, "001", "row 1")
 
 
+MISSING = [
+    (["entailment", "-", "neutral", "contradiction"], "'-'"),
+    (["0", "1", "2", "-1"], "'-1'"),
+]
+
+
 @pytest.mark.parametrize(
     ("labels", "hidden"),
-    [
-        (["entailment", "-", "neutral", "contradiction"], "'-'"),
-        (["0", "1", "2", "-1"], "'-1'"),
-        (["-1", "0", "1"], None),
-        (["-1", "1"], None),
-        (["-", "+"], None),
-    ],
+    [*MISSING, (["-1", "0", "1"], None), (["-1", "1"], None), (["-", "+"], None)],
 )
 def test_what_data_sets_write_for_a_missing_label_is_refused(labels, hidden):
     config = config_of("classification")
@@ -131,11 +124,6 @@ def test_what_data_sets_write_for_a_missing_label_is_refused(labels, hidden):
         return
     with pytest.raises(DataError, match=f"expected classes, got {hidden} beside .* missing label"):
         TASKS["classification"].complete_settings(config, examples)
-    several = config_of("multitask")
-    with pytest.raises(DataError, match=f"expected classes, got {hidden} beside .* missing label"):
-        TASKS["multitask"].complete_settings(
-            several, [EXAMPLES["multitask"](label) for label in labels]
-        )
     config.task.labels = tuple(labels)  # Unless it is meant.
     TASKS["classification"].complete_settings(config, examples)
 
@@ -188,11 +176,15 @@ def test_tags_are_evaluated_by_what_they_say(tagging):
     assert found["f1"] == found["word_accuracy"] == 1.0
 
 
-@pytest.mark.parametrize("name", ["token_classification", "token_regression"])
+# {task: a tag}
+TAGS = {"token_classification": "good"} | entries("TAGS")
+
+
+@pytest.mark.parametrize("name", TAGS)
 @pytest.mark.parametrize("number", [0, 1, 3])
 def test_each_word_has_one_tag(name, number):
     """Otherwise those of later examples would be of other words."""
-    task, tag = random_task(name)[1], {"token_classification": "good"}.get(name, 0.5)
+    task, tag = random_task(name)[1], TAGS[name]
     examples = [TaggedExample(f"x{n}", ("a", "b"), (tag,) * n) for n in (2, number, 2)]
     with pytest.raises(DataError, match=rf"x{number}: expected a (tag|number) for each"):
         task.read(examples)

@@ -12,6 +12,7 @@ from official.xlnet.data.examples import TextExample
 from official.xlnet.errors import ConfigError
 from official.xlnet.tokenization.special_tokens import CLS_ID, SEP_ID
 from official.xlnet.training.finetuning import Start, run_finetuning
+from tests.helpers.of_projects import rows
 from tests.helpers.task_corpora import task_config
 
 LENGTH, OTHER = 13, [91, 92]
@@ -84,11 +85,14 @@ def test_what_is_read_of_a_long_text(method, side):
         assert task.counts["truncated"] == (size > limit)
 
 
+READ_LONG_TEXTS = {"classification", "multi_label", "regression", *rows("READ_LONG_TEXTS")}
+
+
 @pytest.mark.parametrize("method", ["windows", "memory"])
 @pytest.mark.parametrize("name", TASKS.names())
 def test_tasks_that_read_each_text_as_one_sequence_refuse_other_methods(name, method, tmp_path):
     config = task_config(name=name, long_texts=method, mem_len=3)
-    if name in ("classification", "multi_label", "regression", "multitask"):
+    if name in READ_LONG_TEXTS:
         assert TASKS[name].reads_long_texts
         return
     with pytest.raises(ConfigError, match=f"task.long_texts of {name}: expected one of truncate"):
