@@ -17,7 +17,7 @@ from official.xlnet.tasks.token_classification import TaggedExample
 from official.xlnet.tokenization.graph.tokenizer import GraphTokenizer
 from official.xlnet.tokenization.tokenizer import Tokenizer
 from tests.helpers.corpora import vocabulary_dir
-from tests.helpers.of_projects import entries
+from tests.helpers.package.of_projects import entries
 from tests.helpers.task_corpora import sentence, task_config
 from tests.helpers.tiny import randomize
 

@@ -6,7 +6,7 @@ import pathlib
 
 from official.xlnet.configs.experiment import XLNetConfig
 from tests.helpers.corpora import WORDS
-from tests.helpers.of_projects import entries
+from tests.helpers.package.of_projects import entries
 
 GOOD, BAD = ("water", "made", "first"), ("but", "not", "no")
 

@@ -26,7 +26,7 @@ from official.xlnet import cli
 from official.xlnet.commands.declarations import declaration
 from official.xlnet.modeling.ops.keras import IS_KERAS_3
 from tests.helpers.corpora import as_text, random_documents, recipe, vocabulary_dir
-from tests.helpers.of_projects import entries
+from tests.helpers.package.of_projects import entries
 from tests.helpers.task_corpora import KINDS, several_files, task_file
 
 ROOT = pathlib.Path(__file__).parents[2]

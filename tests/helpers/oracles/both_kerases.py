@@ -15,7 +15,7 @@ from official.xlnet.modeling.models.lora import add_lora
 from official.xlnet.modeling.models.xlnet_pretrainer import XLNetPretrainer
 from official.xlnet.modeling.models.xlnet_task_model import XLNetTaskModel
 from official.xlnet.training.optimization import create_optimizer
-from tests.helpers.of_projects import entries
+from tests.helpers.package.of_projects import entries
 from tests.helpers.task_corpora import KINDS, task_config
 from tests.helpers.tiny import random_windows, randomize, tiny_config
 

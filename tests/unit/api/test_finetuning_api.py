@@ -21,7 +21,7 @@ from official.xlnet.jobs.baselines import add_baselines
 from official.xlnet.jobs.finetuning import task_configuration
 from official.xlnet.training.finetuning import saved_configuration
 from tests.helpers.corpora import vocabulary_dir
-from tests.helpers.of_projects import entries
+from tests.helpers.package.of_projects import entries
 from tests.helpers.task_corpora import task_file
 from tests.helpers.world import command
 

@@ -25,7 +25,7 @@ from official.xlnet.errors import DataError
 from official.xlnet.files.json_files import read_json
 from tests.helpers import checkpoints
 from tests.helpers.compare import assert_refused
-from tests.helpers.of_projects import rows
+from tests.helpers.package.of_projects import rows
 
 
 @pytest.fixture

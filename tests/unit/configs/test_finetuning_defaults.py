@@ -16,7 +16,7 @@ from official.xlnet.configs.finetuning_defaults import (
     keep_settings,
 )
 from official.xlnet.jobs.finetuning import task_configuration
-from tests.helpers.of_projects import rows
+from tests.helpers.package.of_projects import rows
 from tests.helpers.package.recipes import recipes
 
 CONFIGS = pathlib.Path(__file__).parents[3] / "configs"

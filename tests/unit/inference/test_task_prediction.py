@@ -16,7 +16,7 @@ from official.xlnet.inference.scoring import Scorer
 from official.xlnet.inference.task_prediction import predict_examples
 from official.xlnet.tasks.batching import collate
 from official.xlnet.testing.tasks import require_same
-from tests.helpers.of_projects import entries
+from tests.helpers.package.of_projects import entries
 from tests.helpers.served_models import examples_of, random_task, save_task
 from tests.helpers.small_language_model import NumberTokenizer, random_model
 

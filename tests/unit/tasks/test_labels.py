@@ -15,7 +15,7 @@ from official.xlnet.errors import DataError
 from official.xlnet.tasks.labels import label_index, with_label_type
 from official.xlnet.tasks.token_classification import TaggedExample
 from official.xlnet.tasks.token_classification.task import entity_tags
-from tests.helpers.of_projects import entries
+from tests.helpers.package.of_projects import entries
 from tests.helpers.served_models import random_task
 
 ALIKE = [("good", "good "), ("\u00a0good", "good"), ("caf\u00e9", "cafe\u0301")]

@@ -12,7 +12,7 @@ from official.xlnet.data.examples import TextExample
 from official.xlnet.errors import ConfigError
 from official.xlnet.tokenization.special_tokens import CLS_ID, SEP_ID
 from official.xlnet.training.finetuning import Start, run_finetuning
-from tests.helpers.of_projects import rows
+from tests.helpers.package.of_projects import rows
 from tests.helpers.task_corpora import task_config
 
 LENGTH, OTHER = 13, [91, 92]

@@ -1,0 +1,26 @@
+"""Rows of the survey in tables of the core's tests, see `tests/helpers/package/of_projects.py`."""
+
+_BERT = "model.network=bert model.mem_len=0 objective.kind=denoising data.bidirectional=false"
+_ADAPTIVE = "model.depth=adaptive model.num_layers=2"
+_TEXT = "task.name=classification task.text_columns=[text]"
+_PAIRS = "task.name=classification task.text_columns=[text,other]"
+
+EFFECTS = [
+    ("draws", "objective.input_format=full_sentences objective.kind=denoising"),
+    ("step", _BERT),
+    ("step", "model.depth=shared model.num_layers=2"),
+    ("step", f"model.max_positions=29 {_BERT}"),
+    ("step", f"model.num_segments=2 {_BERT}"),
+    ("step", f"model.step_encoding=false {_ADAPTIVE}"),
+    ("step", f"model.halting_threshold=0.3 {_ADAPTIVE}"),
+    ("step", f"model.ponder_weight=1 {_ADAPTIVE}"),
+    ("step", "objective.auxiliary=[capitalization]"),
+    ("step", "objective.auxiliary_steps=[5] objective.auxiliary=[capitalization]"),
+    ("step", "objective.auxiliary_weights=[3] objective.auxiliary=[capitalization]"),
+    ("step", "objective.next_sentence=true"),
+    ("fine_tuning", f"task.lm_weight=0.5 {_TEXT}"),
+    ("fine_tuning", f"task.answer_module=san {_PAIRS}"),
+    ("fine_tuning", f"task.answer_steps=3 task.answer_module=san {_PAIRS}"),
+    ("fine_tuning", f"task.answer_dropout=0.5 task.answer_module=san {_PAIRS}"),
+]
+MISSPELT = ["objective.auxiliary=[capitalisation]", "model.network=brt"]
