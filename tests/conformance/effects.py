@@ -39,7 +39,7 @@ from official.xlnet.training.finetuning import Start, run_finetuning
 from official.xlnet.training.finetuning_loop import metric_of
 from official.xlnet.training.optimization import create_optimizer
 from tests.helpers.corpora import as_text, random_documents, recipe, vocabulary_dir
-from tests.helpers.of_projects import entries
+from tests.helpers.package.of_projects import entries
 from tests.helpers.task_corpora import sentence, task_file, write_table
 from tests.helpers.tiny import random_windows, randomize
 from tests.helpers.world import eagerly
@@ -195,23 +195,20 @@ def data_of(kind, folder):
     """A small file or folder of a kind of task."""
     rng = random.Random(kind)
     path = pathlib.Path(folder, "data")
-    if kind in ("question_answering", "multiple_choice"):
-        return task_file(kind, f"{path}.{'json' if kind[0] == 'q' else 'csv'}", rng, 9)
-    if kind == "ranking":
-        path.mkdir(exist_ok=True)
-        pairs = [(query, document) for query in range(3) for document in range(4)]
-        files = {
-            "queries.tsv": [f"q{n}\t{sentence(rng)}" for n in range(3)],
-            "documents.tsv": [f"d{n}\t{sentence(rng)}" for n in range(4)],
-            "qrels": [f"q{q} 0 d{d} {(q + d) % 4}" for q, d in pairs],
-            "run": [f"q{q} Q0 d{d} 0 {-d} run" for q, d in pairs],
-        }
-        for name, lines in files.items():
-            (path / name).write_text("\n".join(lines) + "\n")
-        return str(path)
     other = entries("DATA_OF_EFFECTS").get(kind)
     if other:
         return other(rng, path, folder)
+    if kind in ("question_answering", "multiple_choice"):
+        return task_file(kind, f"{path}.{'json' if kind[0] == 'q' else 'csv'}", rng, 9)
+    if kind == "ranking":
+        queries, documents = ([sentence(rng) for _ in range(number)] for number in (3, 4))
+        rows = [
+            (f"q{q}", f"d{d}", query, document, (q + d) % 4)
+            for q, query in enumerate(queries)
+            for d, document in enumerate(documents)
+        ]
+        header = ("query_id", "document_id", "query", "document", "relevance")
+        return write_table(f"{path}.tsv", header, rows)
     labels = {"regression": [0.5, 2, 1.5], "multi_label": ["a", "b", "a,b"]}
     labels = labels.get(kind, ["good", "bad", "good"])
     rows = [

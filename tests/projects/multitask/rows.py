@@ -1,4 +1,4 @@
-"""Rows of multi-task training in tables of the core's tests, see `tests/helpers/package/of_projects.py`."""
+"""Rows in tables of the core's tests, see `tests/helpers/package/of_projects.py`."""
 
 from official.xlnet.data.examples import TextExample
 

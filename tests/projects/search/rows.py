@@ -1,4 +1,4 @@
-"""Rows of search in tables of the core's tests, see `tests/helpers/package/of_projects.py`."""
+"""Rows in tables of the core's tests, see `tests/helpers/package/of_projects.py`."""
 
 
 def _folder(rng, path, folder):

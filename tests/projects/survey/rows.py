@@ -1,4 +1,4 @@
-"""Rows of the survey in tables of the core's tests, see `tests/helpers/package/of_projects.py`."""
+"""Rows in tables of the core's tests, see `tests/helpers/package/of_projects.py`."""
 
 _BERT = "model.network=bert model.mem_len=0 objective.kind=denoising data.bidirectional=false"
 _ADAPTIVE = "model.depth=adaptive model.num_layers=2"
