@@ -40,3 +40,31 @@ def test_former_arguments_are_functions(tmp_path):
         xlnet.finetune(None, rows, None, str(tmp_path), folds=3, runs=2)
     with pytest.raises(TypeError, match="dev"):
         xlnet.finetune(None, rows, rows, str(tmp_path), folds=3)
+
+
+@pytest.mark.parametrize(
+    ("verb", "work", "inputs"),
+    [
+        ("cross_validate", "folds.cross_validate_examples", {}),
+        ("finetune_repeatedly", "repeated_runs.finetune_examples_repeatedly", {"dev": "10%"}),
+        ("search_settings", "search.search_settings_on_examples", {"dev": "10%"}),
+    ],
+)
+def test_options_of_finetune_reach_the_runs(verb, work, inputs, tmp_path, monkeypatch):
+    calls = []
+    monkeypatch.setattr(f"official.xlnet.projects.trials.{work}", lambda *args: calls.append(args))
+    options = {
+        "config": "configs/mrpc.yaml",
+        "set": ["task.epochs=7"],
+        "extra_train": {str(tmp_path / "more.tsv"): 0.5},
+        "max_lost": 0.25,
+        "new_head": True,
+        "cluster_timeout": 9.0,
+    }
+    rows = [("a", "b"), ("c", "d")]
+    getattr(xlnet, verb)(None, rows, **inputs, output=str(tmp_path / "runs"), **options)
+    ((settings, train, *_, of_runs),) = calls
+    assert train == rows and settings.task.epochs == 7
+    assert (of_runs.recipe, of_runs.overrides) == (options["config"], options["set"])
+    for name in ("extra_train", "max_lost", "new_head", "cluster_timeout"):
+        assert getattr(of_runs, name) == options[name]
