@@ -3,6 +3,7 @@
 import importlib
 import os
 import pathlib
+import re
 import shutil
 import subprocess
 import sys
@@ -47,6 +48,7 @@ show(xlnet.XLNetPretrainer, xlnet.XLNetConfig.load(recipes + "/ernie2.yaml", ["v
 """
 
 
+SITE = ROOT / "mkdocs.yml"
 TABLES = [table for table in vars(registry).values() if isinstance(table, registry.Registry)]
 
 
@@ -91,6 +93,21 @@ def test_modules_are_imported_by_their_former_names(former, today):
         for name in sorted(file.stem for file in pathlib.Path(path).glob("[a-z]*.py")):
             part = importlib.import_module(f"official.xlnet.{today}.{name}")
             assert importlib.import_module(f"official.xlnet.{former}.{name}") is part
+
+
+@pytest.mark.parametrize("project", PROJECTS)
+def test_a_project_has_a_page_that_says_what_it_adds_and_its_limits(project):
+    text = (ROOT / "official/xlnet/projects" / project / "README.md").read_text(encoding="utf-8")
+    assert 20 <= len(text.splitlines()) <= 40
+    assert "```" in text and "\n## What it adds\n" in text and "\n## Limits\n" in text
+    pages = set(re.findall(r"\]\((?:\.\./){4}docs/(\w+\.md)", text))
+    (section,) = re.findall(r"^  - Projects:\n((?:      .*\n)+)", SITE.read_text(), re.MULTILINE)
+    assert pages & set(re.findall(r"(\w+\.md)", section)), "no page under Projects"
+    named = (registry.VERBS, registry.PUBLIC_NAMES, registry.TASKS, registry.NETWORKS)
+    for table, _, names in PROJECTS[project]:
+        if any(table is one for one in named):
+            missing = [name for name in names if not re.search(rf"\b{name}\b", text)]
+            assert missing == [], f"{project}: {table.key}"
 
 
 @pytest.mark.slow
