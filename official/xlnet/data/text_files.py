@@ -18,33 +18,14 @@ from typing import IO, Any, TypeVar
 
 from official.xlnet.errors import DataError
 from official.xlnet.files.arguments import STANDARD
-from official.xlnet.files.atomic import atomic_write, lock, raise_with_name, remove_abandoned
-from official.xlnet.files.json_files import json_line, json_text, parse_json
+from official.xlnet.files.atomic import lock, raise_with_name, remove_abandoned
+from official.xlnet.files.json_files import json_text, parse_json
 from official.xlnet.files.schema import conform
 from official.xlnet.files.text import BYTE_ORDER_MARK
 from official.xlnet.runtime.progress import Progress, elapsed_time, minutes_and_seconds
 
 _T = TypeVar("_T")
 _PIPE_BYTES = 1 << 16
-
-
-def write_json_lines(path: str | None, rows: Iterable[dict[str, Any]]) -> int:
-    """Writes rows as JSON lines; returns their number.
-
-    Args:
-      path: the output file, written atomically; None or `-` for standard output, where each row is
-        flushed.
-      rows: JSON-serializable dictionaries.
-    """
-    num_rows, is_standard = 0, path in (None, STANDARD)
-    with contextlib.nullcontext() if is_standard else atomic_write(str(path)) as file:
-        for row in rows:
-            num_rows += 1
-            if file is None:
-                print(json_line(row), flush=True)
-            else:
-                file.write(json_text(row).encode() + b"\n")
-    return num_rows
 
 
 def batched(rows: Iterable[_T], size: int) -> Iterator[list[_T]]:

@@ -10,7 +10,8 @@ import numpy as np
 
 from official.xlnet.configs.registry import ORDER_ESTIMATES
 from official.xlnet.inference.text_parts import Span
-from official.xlnet.runtime.pictures import DisplayMixin, bars_of_pieces
+from official.xlnet.runtime.display import DisplayMixin
+from official.xlnet.runtime.pictures import bars_of_pieces
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

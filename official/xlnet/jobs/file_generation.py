@@ -8,9 +8,10 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
 from data_prep.tasks.text_rows import Row, text_chunks
+from official.xlnet.data.json_lines import write_json_lines
 from official.xlnet.data.lost_rows import check_unknown, log_counts
 from official.xlnet.data.result_files import require_json_lines
-from official.xlnet.data.text_files import Answers, write_json_lines
+from official.xlnet.data.text_files import Answers
 from official.xlnet.inference import generation
 from official.xlnet.inference.decoding.sampling import Sampling
 from official.xlnet.inference.decoding.target_rows import Decoder, OneByOne

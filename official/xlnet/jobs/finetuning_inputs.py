@@ -22,7 +22,6 @@ from official.xlnet.configs.task import TaskConfig
 from official.xlnet.configs.validation import POSITIVE, require, require_number
 from official.xlnet.data.examples import Example
 from official.xlnet.data.lost_rows import MAX_LOST
-from official.xlnet.jobs.held_out import held_out
 from official.xlnet.runtime.distribution import prepare_devices
 from official.xlnet.tokenization.tokenizer import num_pieces
 from official.xlnet.training.continued_head import resumes_head
@@ -183,6 +182,8 @@ def _split(
         dev = _DEFAULT_SHARE
     share = _SHARE.fullmatch(dev) if isinstance(dev, str) else None
     if share:
+        from official.xlnet.jobs.held_out import held_out
+
         train_part, dev_part = held_out(train, config.training.seed, float(share[1]) / 100)
         return train_part, dev_part, {}
     dev_examples, counts = _examples(dev, config.task, "dev", max_lost)

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from official.xlnet.data.examples import Example
-from official.xlnet.data.text_files import write_json_lines
+from official.xlnet.data.json_lines import write_json_lines
 from official.xlnet.files.atomic import write_bytes
 from official.xlnet.files.json_files import write_json
 from official.xlnet.tasks.task import Prediction, Task

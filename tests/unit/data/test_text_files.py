@@ -8,7 +8,8 @@ import sys
 
 import pytest
 
-from official.xlnet.data.text_files import Answers, batched, write_json_lines
+from official.xlnet.data.json_lines import write_json_lines
+from official.xlnet.data.text_files import Answers, batched
 from official.xlnet.errors import DataError
 from official.xlnet.files.atomic import atomic_write
 

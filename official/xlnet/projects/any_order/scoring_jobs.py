@@ -10,8 +10,9 @@ import numpy as np
 
 from data_prep.tasks.text_rows import Row, read_text_rows, text_chunks
 from official.xlnet.configs.validation import require
+from official.xlnet.data.json_lines import write_json_lines
 from official.xlnet.data.result_files import TABLES, check_ending, require_json_lines, write_rows
-from official.xlnet.data.text_files import batched, write_json_lines
+from official.xlnet.data.text_files import batched
 from official.xlnet.errors import ConfigError, DataError
 from official.xlnet.inference.score import Score
 from official.xlnet.inference.scoring import Scorer

@@ -28,7 +28,8 @@ from official.xlnet.modeling.networks.encoder import Encoder
 from official.xlnet.modeling.networks.xlnet_encoder import XLNetEncoder
 from official.xlnet.modeling.objectives.permutation_sampling import causal_order
 from official.xlnet.projects.pictures.attention_patterns import find_patterns
-from official.xlnet.runtime.pictures import DisplayMixin, bars_of_pieces, new_figure
+from official.xlnet.runtime.display import DisplayMixin
+from official.xlnet.runtime.pictures import bars_of_pieces, new_figure
 from official.xlnet.tokenization.graph.packing import pack_columns
 from official.xlnet.tokenization.tokenizer import Tokenizer
 

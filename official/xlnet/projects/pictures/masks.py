@@ -10,7 +10,8 @@ from numpy.typing import ArrayLike
 
 from official.xlnet.configs.registry import PUBLIC_NAMES
 from official.xlnet.configs.validation import require
-from official.xlnet.runtime.pictures import DisplayMixin, new_figure
+from official.xlnet.runtime.display import DisplayMixin
+from official.xlnet.runtime.pictures import new_figure
 
 
 @dataclasses.dataclass(frozen=True, eq=False, repr=False)

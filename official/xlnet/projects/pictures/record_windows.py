@@ -28,7 +28,7 @@ from official.xlnet.modeling.objectives.permutation_sampling import (
     sample_targets_and_order,
 )
 from official.xlnet.projects.pictures.masks import Masks, make_masks
-from official.xlnet.runtime.pictures import DisplayMixin
+from official.xlnet.runtime.display import DisplayMixin
 from official.xlnet.tokenization.phrases import word_starts
 from official.xlnet.tokenization.special_tokens import EOD_ID, NUM_SPECIAL, WORD_START
 from official.xlnet.tokenization.tokenizer import Tokenizer

@@ -8,8 +8,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from data_prep.tasks.text_rows import Row, text_chunks
+from official.xlnet.data.json_lines import write_json_lines
 from official.xlnet.data.result_files import require_json_lines
-from official.xlnet.data.text_files import write_json_lines
 from official.xlnet.errors import ConfigError, require_data
 from official.xlnet.files.schema import shown
 from official.xlnet.jobs.file_scoring import (
