@@ -110,6 +110,15 @@ def test_a_project_has_a_page_that_says_what_it_adds_and_its_limits(project):
             assert missing == [], f"{project}: {table.key}"
 
 
+@pytest.mark.parametrize("project", PROJECTS)
+def test_the_page_of_the_architecture_lists_the_verbs_of_a_project(project):
+    page = (ROOT / "docs/architecture.md").read_text(encoding="utf-8")
+    (row,) = re.findall(rf"^\| `{project}` \|.*", page, re.MULTILINE)
+    names = [name for table, _, x in PROJECTS[project] if table is registry.VERBS for name in x]
+    listed = re.findall(r"`(?:xlnet )?([a-z_ ]+)`", row.rpartition(" | ")[2].partition(";")[0])
+    assert listed == names or not names and "xlnet" not in row
+
+
 @pytest.mark.slow
 def test_the_core_works_without_its_extensions(tmp_path, vocab_file):
     shutil.copytree(
