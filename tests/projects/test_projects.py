@@ -116,7 +116,7 @@ def test_the_page_of_the_architecture_lists_the_verbs_of_a_project(project):
     (row,) = re.findall(rf"^\| `{project}` \|.*", page, re.MULTILINE)
     names = [name for table, _, x in PROJECTS[project] if table is registry.VERBS for name in x]
     listed = re.findall(r"`(?:xlnet )?([a-z_ ]+)`", row.rpartition(" | ")[2].partition(";")[0])
-    assert listed == names or not names and "xlnet" not in row
+    assert listed == names or (not names and "xlnet" not in row)
 
 
 @pytest.mark.slow
