@@ -194,17 +194,17 @@ class TextReading:
         part = f" of part {self.shard.start}:{self.shard.stop}" if self.shard.start else ""
         return f"{self.shard.path}, record {self.record}{part}"
 
-    def lose(self, reason: str, number: int, line: str, expected: str) -> None:
+    def lose(self, reason: str, line_number: int, line: str, expected: str) -> None:
         """Counts a record that is left out; too many are an error, see `ReadOptions.max_lost`.
 
         Args:
           reason: `malformed_records` or `missing_texts`.
-          number: number of the lost line in the shard, from 1. (The attribute `line` is the number
-            of the line before the block.)
+          line_number: number of the lost line in the shard, from 1. (The attribute `line` is the
+            number of the line before the block.)
           line: the line.
           expected: what was expected there.
         """
-        where = f"line {number}" + (f" after byte {self.begin}" if self.begin else "")
+        where = f"line {line_number}" + (f" after byte {self.begin}" if self.begin else "")
         self.counts.lose(
             reason, f"{self.shard.path}, {where}: expected {expected}, got {shown(line)}"
         )

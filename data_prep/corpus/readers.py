@@ -129,8 +129,9 @@ def _records(reading: TextReading, values: Iterable[Any]) -> list[str]:
             f"{reading.place}: expected text in {reading.options.text_field!r}, got null",
         )
     whole = "\n".join(documents)  # Searched once.
-    if number := sum(map(whole.count, _OTHER_LINE_ENDS)):
-        reading.counts["other_line_ends"] += number
+    num_line_ends = sum(map(whole.count, _OTHER_LINE_ENDS))
+    if num_line_ends:
+        reading.counts["other_line_ends"] += num_line_ends
     is_clean = not any(mark in whole for mark in NOT_TEXT)
     return documents if is_clean else [*map(reading.without_marks, documents)]
 

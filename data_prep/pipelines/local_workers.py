@@ -128,8 +128,8 @@ def _call(function: Callable[..., dict[str, Any]], task: tuple) -> dict[str, Any
     return function(*task, _report)
 
 
-def _report(number: int) -> None:
+def _report(num_done: int) -> None:
     with _progress.get_lock():
         if _progress.value < 0:
             raise concurrent.futures.CancelledError  # The command has ended.
-        _progress.value += number
+        _progress.value += num_done

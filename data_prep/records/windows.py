@@ -105,7 +105,7 @@ def choose_windows(
     return windows, int(context[-1])
 
 
-def window_draws(seed: int, split: int, lane: int, first: int, number: int) -> np.ndarray:
+def window_draws(seed: int, split: int, lane: int, first: int, num_windows: int) -> np.ndarray:
     """Generates the random numbers of consecutive windows with a counter-based generator.
 
     The numbers of a window depend only on (seed, split, lane, index of the window).
@@ -115,16 +115,16 @@ def window_draws(seed: int, split: int, lane: int, first: int, number: int) -> n
       split: code of the split.
       lane: index of the lane.
       first: index of the first window in its lane.
-      number: number of windows.
+      num_windows: number of windows.
 
     Returns:
-      float64 [number, `NUM_DRAWS`], uniform in [0, 1).
+      float64 [num_windows, `NUM_DRAWS`], uniform in [0, 1).
     """
     # One counter value of Philox generates the words of one window.
     key = np.array([seed % (1 << 64), split << 32 | lane], np.uint64)
     counter = np.array([first, 0, 0, 0], np.uint64)
-    bits = np.random.Philox(key=key, counter=counter).random_raw(_WORDS_PER_COUNTER * number)
-    words = bits.reshape(number, _WORDS_PER_COUNTER)[:, :NUM_DRAWS]
+    bits = np.random.Philox(key=key, counter=counter).random_raw(_WORDS_PER_COUNTER * num_windows)
+    words = bits.reshape(num_windows, _WORDS_PER_COUNTER)[:, :NUM_DRAWS]
     return (words >> np.uint64(64 - _MANTISSA_BITS)) * 2.0**-_MANTISSA_BITS
 
 

@@ -40,10 +40,10 @@ def csv_rows(reading: Reading) -> Iterator[Row]:
     return _delimited(",", reading)
 
 
-def _delimited(own: str, reading: Reading) -> Iterator[Row]:
+def _delimited(usual: str, reading: Reading) -> Iterator[Row]:
     """Rows of a file of CSV or TSV, whose own separator is a comma or a tab."""
     path = reading.path
-    with open_text(path, newline="" if own == "," else "\n") as file:  # Texts of TSV may have \r.
+    with open_text(path, newline="" if usual == "," else "\n") as file:  # Texts of TSV may have \r.
         first, *others = _AFTER_RETURN.split(file.readline())
         require_data(
             not first.lstrip().startswith(('{"', "[{")),
@@ -51,8 +51,8 @@ def _delimited(own: str, reading: Reading) -> Iterator[Row]:
             f"a table, as {ending(path) or 'no extension'} says",
             "JSON; rename the file to .jsonl",
         )
-        separator = _separator(reading, first, own)
-        is_quoted = own == "," or separator != own
+        separator = _separator(reading, first, usual)
+        is_quoted = usual == "," or separator != usual
         lines = itertools.chain([first, *others], file)
         records = _quoted(reading, lines, separator) if is_quoted else _unquoted(reading, lines)
         yield from _named(reading, records)

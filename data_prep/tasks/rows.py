@@ -112,7 +112,7 @@ def class_name(value: Any, column: str) -> str:
     return _name(value, column, "a label, the name of a class,")
 
 
-def row_id(row: Row, column: str | None, number: int) -> str:
+def row_id(row: Row, column: str | None, row_number: int) -> str:
     """The id of a row: 7.0 is 7; `row N` if it is missing; without a column of ids, its number.
 
     Example:
@@ -120,8 +120,8 @@ def row_id(row: Row, column: str | None, number: int) -> str:
       ('7', 'row 3', '3')
     """
     if column is None or column not in row:
-        return str(number)
-    return f"row {number}" if row[column] in (None, "") else _name(row[column], column, "an id")
+        return str(row_number)
+    return f"row {row_number}" if row[column] in (None, "") else _name(row[column], column, "an id")
 
 
 def texts(row: Row, column: str) -> list[str]:

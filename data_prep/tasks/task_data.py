@@ -92,7 +92,7 @@ def read_task(
         examples += part
     if not examples:
         where = source if isinstance(source, str) else name
-        reasons = [f"{reason} {number}" for reason, number in counts.items()]
+        reasons = [f"{reason} {count}" for reason, count in counts.items()]
         left_out = f" ({', '.join(reasons)})" if reasons else ""
         raise DataError(f"{where}: expected examples, got none{left_out}")
     task.complete_from_files(parts)

@@ -126,7 +126,7 @@ class Records:
                 _check_files(self.path, lanes)
             self._verified.add(split)
 
-    def first_windows(self, number: int) -> tf.data.Dataset:
+    def first_windows(self, num_windows: int) -> tf.data.Dataset:
         """Returns about as many windows of the training split, the first ones of some lanes.
 
         Of many lanes, pairs at equal distances: one may be reversed. Batches are of up to 64
@@ -134,12 +134,12 @@ class Records:
         """
         split = self.split("train")
         lanes, length = split.num_lanes, split.windows_per_lane
-        rows = max(_FIRST_ROWS, -(-number // length))
+        rows = max(_FIRST_ROWS, -(-num_windows // length))
         rows = min(lanes, rows + rows % 2)
         pairs = (row // 2 * (lanes // 2) // max(1, rows // 2) for row in range(rows))
         pieces = (Piece(2 * pair + row % 2, 0, 0) for row, pair in enumerate(pairs))
         data = self.batches(rows, position=Position(tuple(pieces)))
-        return data.take(min(length, -(-number // rows))).rebatch(min(rows, _FIRST_ROWS))
+        return data.take(min(length, -(-num_windows // rows))).rebatch(min(rows, _FIRST_ROWS))
 
     def batches(
         self,
@@ -371,8 +371,8 @@ def _records(
         start = tf.constant(start_step, tf.int64)
         return tf.data.Dataset.from_tensors(0).repeat().scan(start, next_lane)
 
-    def open_lane(number: tf.Tensor, window: tf.Tensor) -> tf.data.Dataset:
-        file = tf.gather(files, number % lanes.num_lanes)
+    def open_lane(lane_number: tf.Tensor, window: tf.Tensor) -> tf.data.Dataset:
+        file = tf.gather(files, lane_number % lanes.num_lanes)
         lane = tf.data.TFRecordDataset(file, manifest.compression).skip(window)
         # Without the length, a row would go on for ever through lanes that are empty.
         return lane.apply(tf.data.experimental.assert_cardinality(lanes.windows_per_lane - window))
@@ -391,7 +391,7 @@ def _scheduled(
     batch: dict[str, tf.Tensor],
     manifest: Manifest,
     lanes: SplitManifest,
-    number: tf.Tensor,
+    lane_number: tf.Tensor,
     window: tf.Tensor,
     memory_from: tf.Tensor,
 ) -> dict[str, tf.Tensor]:
@@ -400,7 +400,7 @@ def _scheduled(
     That is the epoch, and the part of the context that the row has read. For the last three
     arguments see `LaneSchedule.at`.
     """
-    expected = number % lanes.num_lanes * lanes.windows_per_lane + window
+    expected = lane_number % lanes.num_lanes * lanes.windows_per_lane + window
     in_order = tf.debugging.Assert(
         tf.reduce_all(batch["window_id"] == expected),
         [f"{_WRONG}windows out of order: expected window ids", expected, "got"]
@@ -412,7 +412,7 @@ def _scheduled(
         return {
             **batch,
             "context_length": tf.minimum(batch["context_length"], read_before),
-            "epoch": tf.cast(number // lanes.num_lanes, tf.int32),
+            "epoch": tf.cast(lane_number // lanes.num_lanes, tf.int32),
             "follows": batch["window_id"] - 1,
         }
 

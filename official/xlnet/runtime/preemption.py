@@ -39,7 +39,7 @@ class TerminationSignal:
         for signal_number, handler in self._previous.items():
             signal.signal(signal_number, handler)
 
-    def _handle(self, number: int, frame: FrameType | None) -> None:
-        self.received = number
-        if number == signal.SIGINT:
-            signal.signal(number, signal.default_int_handler)
+    def _handle(self, signal_number: int, frame: FrameType | None) -> None:
+        self.received = signal_number
+        if signal_number == signal.SIGINT:
+            signal.signal(signal_number, signal.default_int_handler)

@@ -53,12 +53,12 @@ def read(
     return features, needed_lengths(columns) > length
 
 
-def _segments(features: Features, number: int, length: int) -> Features:
+def _segments(features: Features, num_segments: int, length: int) -> Features:
     """Splits long sequences into segments of `length` tokens; the first may be shorter."""
     size_B = tf.cast(features["token_ids"].row_lengths(), tf.int32)
-    stop_BS = tf.maximum(size_B[:, None] - length * tf.range(number - 1, -1, -1), 0)
+    stop_BS = tf.maximum(size_B[:, None] - length * tf.range(num_segments - 1, -1, -1), 0)
     start_X = tf.reshape(tf.maximum(stop_BS - length, 0), [-1])
-    row_X = tf.repeat(tf.range(tf.size(size_B)), number)
+    row_X = tf.repeat(tf.range(tf.size(size_B)), num_segments)
     length_X = tf.reshape(stop_BS, [-1]) - start_X
     return {name: slices(x, row_X, start_X, length_X) for name, x in features.items()}
 

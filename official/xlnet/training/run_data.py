@@ -180,10 +180,10 @@ class RunData:
             position |= {"others": others, "places": self._places}
         return position
 
-    def first_windows(self, number: int) -> Iterator[dict[str, tf.Tensor]]:
-        """Yields batches of the first windows of each data set, about `number` by their shares."""
+    def first_windows(self, num_windows: int) -> Iterator[dict[str, tf.Tensor]]:
+        """Yields about `num_windows` windows: the first of each data set, by their shares."""
         for part in self.parts:
-            yield from part.records.first_windows(-(-number * part.rows // self._batch_size))
+            yield from part.records.first_windows(-(-num_windows * part.rows // self._batch_size))
 
     def _batches(self, **options: Any) -> tf.data.Dataset:
         parts = [part.batches(**options) for part in self.parts]

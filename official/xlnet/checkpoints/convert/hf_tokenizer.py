@@ -133,9 +133,9 @@ _DECODER = {  # For texts whose white space is kept.
 }
 
 
-def _token(number: int, content: str, is_normalized: bool, is_special: bool) -> dict[str, Any]:
+def _token(token_id: int, content: str, is_normalized: bool, is_special: bool) -> dict[str, Any]:
     return {
-        "id": number,
+        "id": token_id,
         "content": content,
         "single_word": False,
         "lstrip": False,

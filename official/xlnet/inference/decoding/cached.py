@@ -110,8 +110,8 @@ def prefill(
     position_encoding = encoder.position_encoding(hidden_states)
     caches = []
 
-    def run_block(number, rows):
-        block = encoder.blocks[number]
+    def run_block(layer, rows):
+        block = encoder.blocks[layer]
         weights = block.attention.weights_with(encoder.shared_biases or block.attention.biases)
         caches.append(new_cache(rows, num_slots, between_slots, weights))
         return block(rows, mask, position_encoding, shared_biases=encoder.shared_biases)
@@ -124,7 +124,7 @@ def step(
     model: LanguageModel,
     caches: tuple[KeyValueCache, ...],
     order_BC: tf.Tensor,
-    number: tf.Tensor,
+    index: tf.Tensor,
     token_B: tf.Tensor,
     token_position_B: tf.Tensor,
     target_position_B: tf.Tensor,
@@ -135,7 +135,7 @@ def step(
       model: a pre-trained model.
       caches: the cache of every layer before.
       order_BC: int32 [B, C], see `Template`.
-      number: int32 scalar i, from 0.
+      index: int32 scalar i, from 0.
       token_B: int32 [B], token i. At i = 0 the last token of the context for a causal model, else
         anything.
       token_position_B: int32 [B], its position. At i = 0 the last token of the context for
@@ -151,7 +151,7 @@ def step(
 
     def one_row(position_B):
         zeros_B1 = tf.zeros_like(position_B)[:, None]
-        return OrderedRows(zeros_B1 + number, zeros_B1, position_B[:, None])
+        return OrderedRows(zeros_B1 + index, zeros_B1, position_B[:, None])
 
     no_rows = OrderedRows(*(tf.zeros([tf.size(token_B), 0], tf.int32) for _ in range(3)))
     mask = TwoStreamMask(
@@ -164,8 +164,8 @@ def step(
     rows_BXD = tf.stack([content_BD] if is_causal else [content_BD, query_BD], axis=1)
     new_caches = []
 
-    def run_block(number, rows):
-        block, cache = encoder.blocks[number], caches[number]
+    def run_block(layer, rows):
+        block, cache = encoder.blocks[layer], caches[layer]
         rows, cache = block(rows, mask, shared_biases=encoder.shared_biases, cache=cache)
         new_caches.append(cache)
         return rows
@@ -221,23 +221,23 @@ def _decode(model, template, draws, stop):
     tokens = tf.TensorArray(tf.int32, template.num_targets, element_shape=[None])
     scores = tf.TensorArray(tf.float32, template.num_targets, element_shape=[None])
 
-    def body(number, token_B, has_ended_B, caches, tokens, scores):
-        target_B = template.target_position_BC[:, number]
-        previous_B = template.target_position_BC[:, tf.maximum(number - 1, 0)]
+    def body(index, token_B, has_ended_B, caches, tokens, scores):
+        target_B = template.target_position_BC[:, index]
+        previous_B = template.target_position_BC[:, tf.maximum(index - 1, 0)]
         if is_causal:  # Targets follow the context and each other.
             previous_B = target_B - 1
-        logits_BV, caches = step(model, caches, order_BC, number, token_B, previous_B, target_B)
-        is_allowed_BV = tf.gather(template.is_allowed_GV, template.group_BC[:, number])
+        logits_BV, caches = step(model, caches, order_BC, index, token_B, previous_B, target_B)
+        is_allowed_BV = tf.gather(template.is_allowed_GV, template.group_BC[:, index])
         allowed_BV = tf.where(is_allowed_BV, logits_BV, -np.inf)
         if draws is None:
             token_B = tf.argmax(allowed_BV, axis=1, output_type=tf.int32)
         else:
-            uniform_B = draws.uniform_BC[:, number]
+            uniform_B = draws.uniform_BC[:, index]
             token_B = choose(allowed_BV, uniform_B, draws.temperature, draws.top_k, draws.top_p)
         loss_B = tf.nn.sparse_softmax_cross_entropy_with_logits(token_B, logits_BV)
-        tokens, scores = tokens.write(number, token_B), scores.write(number, -loss_B)
+        tokens, scores = tokens.write(index, token_B), scores.write(index, -loss_B)
         has_ended_B |= token_B == EOD_ID
-        return number + 1, token_B, has_ended_B, caches, tokens, scores
+        return index + 1, token_B, has_ended_B, caches, tokens, scores
 
     start = (
         tf.constant(0),
@@ -248,8 +248,8 @@ def _decode(model, template, draws, stop):
         scores,
     )
     *_, tokens, scores = tf.while_loop(
-        lambda number, token_B, has_ended_B, *_: (
-            (number < template.num_targets) & ~(tf.reduce_all(has_ended_B) | stop)
+        lambda index, token_B, has_ended_B, *_: (
+            (index < template.num_targets) & ~(tf.reduce_all(has_ended_B) | stop)
         ),
         body,
         start,

@@ -182,6 +182,6 @@ class InferenceEncoder(tf.Module):
         return outputs["query"], outputs.get("memory")
 
 
-def last_positions(number: int, num_tokens: int) -> tf.Tensor:
+def last_positions(num_targets: int, num_tokens: int) -> tf.Tensor:
     """The last positions of a window, int32 [1, P]: a constant, whose scores cost less."""
-    return tf.constant(np.arange(num_tokens - number, num_tokens)[None], tf.int32)
+    return tf.constant(np.arange(num_tokens - num_targets, num_tokens)[None], tf.int32)

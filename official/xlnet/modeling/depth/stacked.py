@@ -86,8 +86,8 @@ class StackedDepth(ConfiguredLayer):
         """
         return [new_block(name=f"layer_{layer}") for layer in range(num_layers)]
 
-    def encoded(self, number: int, hidden_states: tf.Tensor) -> tf.Tensor:
-        """Inputs of layer `number`, which counts from 0."""
+    def encoded(self, layer: int, hidden_states: tf.Tensor) -> tf.Tensor:
+        """Inputs of layer `layer`, which counts from 0."""
         return hidden_states
 
     def call(

@@ -62,8 +62,8 @@ class EncoderWithHead(TaskParts, CheckedFit):
         # A frozen encoder is used as it is, without dropout.
         training = training and self.encoder.trainable
 
-        def read(window, number):
-            seed = fold_in(seeds[0], number) if self.with_memory else seeds[0]
+        def read(window, sequence):
+            seed = fold_in(seeds[0], sequence) if self.with_memory else seeds[0]
             outputs = self.encoder({**window, "dropout_seed": seed}, training=training)
             return outputs["content"], outputs.get("memory")
 
@@ -247,12 +247,12 @@ def _labelled(data: Any) -> Features:
     return Features(features, weight=total_weight)
 
 
-def bucket_lengths(length: int, number: int) -> list[int]:
+def bucket_lengths(length: int, num_buckets: int) -> list[int]:
     """Returns the lengths that inputs are padded to, shortest first.
 
     Example:
       >>> bucket_lengths(100, 3)
       [25, 50, 100]
     """
-    lengths = {-(-length // 2**n) for n in range(number)}
+    lengths = {-(-length // 2**n) for n in range(num_buckets)}
     return sorted(kept for kept in lengths if kept >= min(length, 8))

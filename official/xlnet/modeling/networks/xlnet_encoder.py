@@ -196,9 +196,9 @@ class XLNetEncoder(Encoder):
 
         layer_inputs, scores, rest = [], [], (inputs, seed, training, return_attention_scores)
 
-        def step(number, rows_BXD):
+        def step(layer, rows_BXD):
             layer_inputs.append(rows_BXD[:, :num_tokens])
-            rows_BXD, score_BNTK = self._run_block(number, rows_BXD, masks[number], table, *rest)
+            rows_BXD, score_BNTK = self._run_block(layer, rows_BXD, masks[layer], table, *rest)
             scores.append(score_BNTK)
             return rows_BXD
 
@@ -258,20 +258,20 @@ class XLNetEncoder(Encoder):
         return masks
 
     def _run_block(
-        self, number, rows_BXD, mask, table, inputs, seed, training, return_attention_scores
+        self, layer, rows_BXD, mask, table, inputs, seed, training, return_attention_scores
     ):
         """Rows after the block of a layer, and its attention probabilities if they are wanted."""
         memory = inputs.get("memory")
         run = functools.partial(
-            self.blocks[number].__call__,
+            self.blocks[layer].__call__,
             attention_mask=mask,
             position_encoding=table,
-            memory=None if memory is None else tf.cast(memory[number], self.compute_dtype),
+            memory=None if memory is None else tf.cast(memory[layer], self.compute_dtype),
             is_reversed=inputs.get("is_reversed"),
             shared_biases=self.shared_biases,
             training=training,
         )
-        seed = fold_in(seed, FIRST_BLOCK + number)
+        seed = fold_in(seed, FIRST_BLOCK + layer)
         if return_attention_scores:
             return run(rows_BXD, dropout_seed=seed, return_attention_scores=True)
         if training and self.model.recompute == "block":

@@ -130,16 +130,16 @@ def _is_called_by_the_other() -> bool:
     return state is not None and state.get_global_attribute("current_call_ctx") is not None
 
 
-def require_no_other_keras(where: str, given: Any) -> None:
+def require_no_other_keras(where: str, values: Any) -> None:
     """Raises `ConfigError` for objects, classes and functions of the other Keras.
 
     So it does for objects of classes that extend them.
 
     Args:
       where: names the argument in the message.
-      given: any nest of values.
+      values: any nest of values.
     """
-    for x in tf.nest.flatten(given):
+    for x in tf.nest.flatten(values):
         for part in (x, *type(x).__mro__):
             if (getattr(part, "__module__", None) or "").partition(".")[0] == _OTHER:
                 name = getattr(part, "__qualname__", type(part).__qualname__)

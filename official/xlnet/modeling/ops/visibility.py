@@ -81,9 +81,9 @@ def named(mask: TwoStreamMask | list) -> TwoStreamMask:
     return TwoStreamMask(rows(*content), rows(*query), Keys(*keys))
 
 
-def last_rows(rows: Rows, number: int) -> Rows:
+def last_rows(rows: Rows, num_rows: int) -> Rows:
     """The last of some rows."""
-    first = sizes(rows.segment_ids)[1] - number
+    first = sizes(rows.segment_ids)[1] - num_rows
     return type(rows)(*(field[:, first:] for field in rows))
 
 

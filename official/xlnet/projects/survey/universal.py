@@ -52,11 +52,11 @@ class SharedDepth(StackedDepth):
     def blocks(self, new_block: Callable[..., keras.layers.Layer], num_layers: int) -> Sequence:
         return [new_block(name="shared_layer")] * num_layers
 
-    def encoded(self, number: int, hidden_states: tf.Tensor) -> tf.Tensor:
-        """Hidden states with the encoding of step `number`, which counts from 0."""
+    def encoded(self, layer: int, hidden_states: tf.Tensor) -> tf.Tensor:
+        """Hidden states with the encoding of step `layer`, which counts from 0."""
         if not self.step_encoding:
             return hidden_states
-        encoding_D = tf.constant(step_encoding(number + 1, hidden_states.shape[-1]))
+        encoding_D = tf.constant(step_encoding(layer + 1, hidden_states.shape[-1]))
         return hidden_states + tf.cast(encoding_D, hidden_states.dtype)
 
 

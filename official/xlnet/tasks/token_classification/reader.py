@@ -71,7 +71,7 @@ def read_conll(reading: Reading) -> Iterator[TaggedExample]:
             text = file.read().split("\n")
     if not text or _has_example_in_each_row(reading, text[0]):
         rows = _rows_of_examples(reading, text)
-        yield from usable(reading, rows, lambda row, number: _tagged(reading, row, number))
+        yield from usable(reading, rows, lambda row, row_number: _tagged(reading, row, row_number))
         return
     require_data(
         not text[0].lstrip().startswith(('{"', "[{", '["')),
@@ -113,9 +113,9 @@ def read_conll(reading: Reading) -> Iterator[TaggedExample]:
     both = zip(columns[word], columns[tag], strict=True) if sentences else ()
     rows = ({"words": words, "tags": tags} for words, tags in both)
 
-    def tagged(row: Row, number: int) -> TaggedExample:
+    def tagged(row: Row, row_number: int) -> TaggedExample:
         tags = _values(reading, row["tags"], "tags") if reading.with_labels else None
-        return TaggedExample(str(number - 1), tuple(row["words"]), tags)
+        return TaggedExample(str(row_number - 1), tuple(row["words"]), tags)
 
     yield from usable(reading, rows, tagged)
 
@@ -182,12 +182,12 @@ def _chosen(reading: Reading, columns: list[list[list[str]]], is_numbered: bool)
     return places[word], places.get(tag, 0)
 
 
-def _tagged(reading: Reading, row: Row, number: int) -> TaggedExample:
+def _tagged(reading: Reading, row: Row, row_number: int) -> TaggedExample:
     """The example of a row of a table."""
     row = renamed(reading, row, ["words"], "tags")
     word_column, tag_column = _columns_of_row(reading, row)
-    unit = _unit_of_row(reading, row, word_column, is_first=number == 1)
-    if number == 1:
+    unit = _unit_of_row(reading, row, word_column, is_first=row_number == 1)
+    if row_number == 1:
         tags_from = f", tags from {tag_column}" if reading.with_labels else ""
         reading.say(f"{unit.name}s are read from {word_column}{tags_from}")
     words = unit.units_of(row, word_column)
@@ -202,7 +202,7 @@ def _tagged(reading: Reading, row: Row, number: int) -> TaggedExample:
             )
         tags = _values(reading, labels, tag_column)
     return TaggedExample(
-        row_id(row, "id", number),
+        row_id(row, "id", row_number),
         words,
         tags,
         group=group_of(row, reading.settings),

@@ -66,7 +66,7 @@ class GraphTokenizer(tf.Module):
         codes = "".join(f"\\x{{{ord(character):x}}}" for character in whitespace())
         self.white_space = f"[{codes}]"
         self.split = Expansion(tokenizer.splits)
-        self._kind = PagedTable(_kinds(characters)) if tokenizer.lowercase else None
+        self._kind = PagedTable(_case_classes(characters)) if tokenizer.lowercase else None
 
     def __repr__(self) -> str:
         return f"Graph{self.plain!r}"
@@ -194,15 +194,15 @@ class Expansion(tf.Module):
         return expanded, source
 
 
-def _with_final_sigma(code_points: tf.RaggedTensor, kind: tf.Tensor) -> tf.RaggedTensor:
+def _with_final_sigma(code_points: tf.RaggedTensor, case_class: tf.Tensor) -> tf.RaggedTensor:
     """Lower-cases Σ to ς at the end of a word, else to σ (Unicode, section 3.13, Final_Sigma).
 
     Σ is final if it is preceded but not followed by a cased character, skipping case-ignorable
     characters such as apostrophes.
     """
-    counted = tf.cast(tf.where(kind != _IGNORABLE)[:, 0], tf.int32)
+    counted = tf.cast(tf.where(case_class != _IGNORABLE)[:, 0], tf.int32)
     row = tf.gather(tf.cast(code_points.value_rowids(), tf.int32), counted)
-    cased = tf.gather(kind, counted) == _CASED
+    cased = tf.gather(case_class, counted) == _CASED
     same_row = row[:-1] == row[1:]
     after_cased = tf.concat([[False], same_row & cased[:-1]], 0)[: tf.size(row)]
     before_cased = tf.concat([same_row & cased[1:], [False]], 0)[: tf.size(row)]
@@ -224,9 +224,8 @@ def _rewritten(text: tf.Tensor, replacements: Rules) -> tf.Tensor:
 
 def _folds(characters: Sequence[str], lowercase: bool, keep_accents: bool) -> dict[int, list[int]]:
     """{code point: its normalization} for code points that change; Σ is handled separately."""
-    characters = [
-        c for c in characters if not c.isspace()
-    ]  # Whitespace is already normalized to spaces.
+    # Whitespace is already normalized to spaces.
+    characters = [c for c in characters if not c.isspace()]
     folded = clean(_SEPARATOR.join(characters), lowercase=False, keep_accents=keep_accents)
     if lowercase:
         folded = "Σ".join(part.lower() for part in folded.split("Σ"))
@@ -237,11 +236,14 @@ def _folds(characters: Sequence[str], lowercase: bool, keep_accents: bool) -> di
     }
 
 
-def _kinds(characters: Sequence[str]) -> np.ndarray:
+def _case_classes(characters: Sequence[str]) -> np.ndarray:
     """Final_Sigma class of each code point, derived from Python's `str.lower`."""
     after = _SEPARATOR.join(f"AΣ{c}" for c in characters).lower().split(_SEPARATOR)
     between = _SEPARATOR.join(f"AΣ{c}A" for c in characters).lower().split(_SEPARATOR)
-    kinds = np.full(sys.maxunicode + 1, _OTHER, np.int32)
+    case_classes = np.full(sys.maxunicode + 1, _OTHER, np.int32)
     for character, a, b in zip(characters, after, between, strict=True):
-        kinds[ord(character)] = _CASED if a[1] == "σ" else _IGNORABLE if b[1] == "σ" else _OTHER
-    return kinds
+        if a[1] == "σ":
+            case_classes[ord(character)] = _CASED
+        elif b[1] == "σ":
+            case_classes[ord(character)] = _IGNORABLE
+    return case_classes
