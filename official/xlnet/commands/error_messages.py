@@ -14,8 +14,14 @@ from official.xlnet.errors import XLNetError
 from official.xlnet.files.urls import with_urls
 
 _DISK_ERRORS = (
-    *(errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EROFS, errno.EACCES),
-    *(errno.EIO, errno.ENOENT, errno.ENOTDIR),
+    errno.ENOSPC,
+    errno.EDQUOT,
+    errno.EFBIG,
+    errno.EROFS,
+    errno.EACCES,
+    errno.EIO,
+    errno.ENOENT,
+    errno.ENOTDIR,
 )
 
 

@@ -43,10 +43,15 @@ from official.xlnet.files.yaml_files import parse_yaml, read_yaml
 
 CONFIG_FILE = "config.yaml"
 WEIGHTS_FILE = "weights.json"
-# Keys of `model` that change a training run alone, or how much is kept of the text before.
+# Keys of `model` that weights do not depend on: they affect only training, or the memory length.
 _NOT_OF_WEIGHTS = (
-    *("activation_dropout", "attention_init", "dropatt", "dropout", "init_std"),
-    *("mem_len", "recompute"),
+    "activation_dropout",
+    "attention_init",
+    "dropatt",
+    "dropout",
+    "init_std",
+    "mem_len",
+    "recompute",
 )
 
 
@@ -306,24 +311,26 @@ class XLNetConfig:
         return yaml.safe_dump(tree, sort_keys=False)
 
     def _of_weights(self) -> dict[str, Any]:
-        """{section.key: value} of what weights depend on, which reads them otherwise."""
-        model = self.model.as_dict()
-        found = {
-            **{f"model.{key}": model[key] for key in model if key not in _NOT_OF_WEIGHTS},
-            **{f"data.{key}": getattr(self.data, key) for key in TEXT_SETTINGS},
-            "task.name": self.task.name,
-            "task.labels": list(self.task.labels),
-        }
-        return parse_json(json_text(found), WEIGHTS_FILE)
+        """{section.key: value} of the settings that weights depend on."""
+        settings = dict[str, Any]()
+        for key, value in self.model.as_dict().items():
+            if key not in _NOT_OF_WEIGHTS:
+                settings[f"model.{key}"] = value
+        for key in TEXT_SETTINGS:
+            settings[f"data.{key}"] = getattr(self.data, key)
+        settings["task.name"] = self.task.name
+        settings["task.labels"] = list(self.task.labels)
+        return parse_json(json_text(settings), WEIGHTS_FILE)
 
     def _check_weights(self, path: str) -> None:
         """Raises `ConfigError` if the weights beside a configuration were made with another."""
-        record, found = os.path.join(os.path.dirname(path), WEIGHTS_FILE), self._of_weights()
+        record = os.path.join(os.path.dirname(path), WEIGHTS_FILE)
+        settings = self._of_weights()
         if file_system.is_file(record):  # Models of earlier versions have none.
             for key, expected in read_json(record, dict[str, Any]).items():
                 require(
-                    found.get(key, expected) == expected,
+                    settings.get(key, expected) == expected,
                     f"{path}: {key}",
                     f"{expected!r}, which the weights beside it were made with ({WEIGHTS_FILE})",
-                    found.get(key),
+                    settings.get(key),
                 )

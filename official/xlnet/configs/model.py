@@ -126,7 +126,10 @@ class ModelConfig(Section):
                 logging.WARNING,
                 "model.vocab_size is %d and the vocabulary %r has %d pieces: the remaining rows "
                 "of the word embedding are padding, which is never predicted",
-                *(1, self.vocab_size, vocabulary, num_pieces),
+                1,
+                self.vocab_size,
+                vocabulary,
+                num_pieces,
             )
         self.vocab_size, self.embedding_rows = num_pieces, rows if rows > num_pieces else 0
 
