@@ -32,7 +32,7 @@ from official.xlnet.errors import DataError
 from official.xlnet.files.schema import conform
 
 
-class Piece(NamedTuple):
+class LanePosition(NamedTuple):
     """A partially read lane.
 
     Attributes:
@@ -45,7 +45,7 @@ class Piece(NamedTuple):
     window: int
     memory_from: int
 
-    def without_memory(self) -> Piece:
+    def without_memory(self) -> LanePosition:
         """Returns the same place in the lane, where nothing before is remembered."""
         return self._replace(memory_from=self.window)
 
@@ -60,8 +60,8 @@ class Position:
       next_number: number of the first unread lane.
     """
 
-    rows: tuple[Piece | None, ...]
-    waiting: tuple[Piece, ...] = ()
+    rows: tuple[LanePosition | None, ...]
+    waiting: tuple[LanePosition, ...] = ()
     next_number: int = 0
 
     @classmethod
@@ -76,12 +76,12 @@ class Position:
           batch_size: the new batch size, B.
         """
         rows = (self.rows + (None,) * batch_size)[:batch_size]
-        left = (piece.without_memory() for piece in self.rows[batch_size:] if piece is not None)
+        left = (lane.without_memory() for lane in self.rows[batch_size:] if lane is not None)
         return Position(rows, (*self.waiting, *left), self.next_number)
 
     def without_memory(self) -> Position:
         """Returns the same position, whose rows remember nothing of what they have read."""
-        rows = (piece and piece.without_memory() for piece in self.rows)
+        rows = (lane and lane.without_memory() for lane in self.rows)
         return dataclasses.replace(self, rows=tuple(rows))
 
     def as_dict(self) -> dict[str, Any]:
@@ -95,14 +95,15 @@ class Position:
         Raises:
           DataError: the tree is not a position.
         """
-        tree, pieces = conform(tree, dict[str, Any], "position"), list[list[int] | None]
+        tree = conform(tree, dict[str, Any], "position")
         rows, waiting = (
-            conform(tree.get(key), pieces, f"position: {key}") for key in ("rows", "waiting")
+            conform(tree.get(key), list[list[int] | None], f"position: {key}")
+            for key in ("rows", "waiting")
         )
         try:
             return cls(
-                rows=tuple(None if piece is None else Piece(*piece) for piece in rows),
-                waiting=tuple(Piece(*piece) for piece in waiting),
+                rows=tuple(None if lane is None else LanePosition(*lane) for lane in rows),
+                waiting=tuple(LanePosition(*lane) for lane in waiting),
                 next_number=conform(tree.get("next_number"), int, "position: next_number"),
             )
         except TypeError:
@@ -126,26 +127,26 @@ class LaneSchedule:
     def __init__(self, position: Position, windows_per_lane: int):
         self._windows_per_lane = windows_per_lane
         self._position = position
-        # For each row, (first step, piece).
-        self._old = [[] if piece is None else [(0, piece)] for piece in position.rows]
+        # For each row, (first step, lane).
+        self._old = [[] if lane is None else [(0, lane)] for lane in position.rows]
         free = [
-            (sum(windows_per_lane - piece.window for _, piece in old), row)
+            (sum(windows_per_lane - lane.window for _, lane in old), row)
             for row, old in enumerate(self._old)
         ]
         heapq.heapify(free)
-        for piece in position.waiting:
+        for lane in position.waiting:
             step, row = free[0]
-            self._old[row].append((step, piece))
-            heapq.heapreplace(free, (step + windows_per_lane - piece.window, row))
+            self._old[row].append((step, lane))
+            heapq.heapreplace(free, (step + windows_per_lane - lane.window, row))
         fresh_from, order = zip(*sorted(free), strict=True)
         self._rank_B = np.argsort(order)
         self._fresh_from_B = np.array(fresh_from, np.int64)[self._rank_B]
 
         width = max(1, *map(len, self._old))
-        never = (np.iinfo(np.int64).max, Piece(0, 0, 0))
-        padded = [pieces + [never] * (width - len(pieces)) for pieces in self._old]
+        never = (np.iinfo(np.int64).max, LanePosition(0, 0, 0))
+        padded = [lanes + [never] * (width - len(lanes)) for lanes in self._old]
         self._old_from_BS = np.array([[step for step, _ in row] for row in padded])
-        self._old_BSC = np.array([[piece for _, piece in row] for row in padded])
+        self._old_BSC = np.array([[lane for _, lane in row] for row in padded])
 
     def at(self, step: tf.Tensor, row: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor, tf.Tensor]:
         """Returns the windows that some rows read at a step.
@@ -188,17 +189,19 @@ class LaneSchedule:
 
     def position(self, step: int) -> Position:
         """Returns the position after `step` steps."""
-        pieces = (x.tolist() for x in self.step_windows(step))
+        lanes = (x.tolist() for x in self.step_windows(step))
         since_B = np.maximum(step - self._fresh_from_B, 0)
         num_fresh = int(np.sum(-(-since_B // self._windows_per_lane)))
         waiting = sorted(
-            (first, row, piece)
+            (first, row, lane)
             for row, old in enumerate(self._old)
-            for first, piece in old
+            for first, lane in old
             if first > step
         )
         return Position(
-            rows=tuple(Piece(*piece) if piece[1] else None for piece in zip(*pieces, strict=True)),
-            waiting=tuple(piece for _, _, piece in waiting),
+            rows=tuple(
+                LanePosition(*lane) if lane[1] else None for lane in zip(*lanes, strict=True)
+            ),
+            waiting=tuple(lane for _, _, lane in waiting),
             next_number=self._position.next_number + num_fresh,
         )

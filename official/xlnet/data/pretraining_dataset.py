@@ -23,7 +23,7 @@ from official.xlnet.configs.data import TEXT_SETTINGS
 from official.xlnet.configs.experiment import XLNetConfig
 from official.xlnet.configs.validation import Range, require
 from official.xlnet.data.file_names import MANIFEST_FILE
-from official.xlnet.data.lane_schedule import LaneSchedule, Piece, Position
+from official.xlnet.data.lane_schedule import LanePosition, LaneSchedule, Position
 from official.xlnet.data.schema import SCALAR_FEATURES, Manifest, SplitManifest
 from official.xlnet.errors import ConfigError, DataError, require_data
 from official.xlnet.files.arguments import AnyPath
@@ -137,8 +137,8 @@ class Records:
         rows = max(_FIRST_ROWS, -(-num_windows // length))
         rows = min(lanes, rows + rows % 2)
         pairs = (row // 2 * (lanes // 2) // max(1, rows // 2) for row in range(rows))
-        pieces = (Piece(2 * pair + row % 2, 0, 0) for row, pair in enumerate(pairs))
-        data = self.batches(rows, position=Position(tuple(pieces)))
+        lane_positions = (LanePosition(2 * pair + row % 2, 0, 0) for row, pair in enumerate(pairs))
+        data = self.batches(rows, position=Position(tuple(lane_positions)))
         return data.take(min(length, -(-num_windows // rows))).rebatch(min(rows, _FIRST_ROWS))
 
     def batches(

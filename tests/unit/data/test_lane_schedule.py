@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from benchmarks.data.random_records import write_data_set
-from official.xlnet.data.lane_schedule import LaneSchedule, Piece, Position
+from official.xlnet.data.lane_schedule import LanePosition, LaneSchedule, Position
 from official.xlnet.data.pretraining_dataset import pretraining_dataset
 
 BATCH_SIZES = (2, 4, 6, 8)
@@ -28,7 +28,7 @@ def test_by_hand():
     steps, position = read(Position.start(4), 3, 2)
     assert steps == [[(0, 0), (1, 0), (2, 0), (3, 0)], [(0, 1), (1, 1), (2, 1), (3, 1)]]
     smaller = position.resized(2)
-    assert smaller.waiting == (Piece(2, 2, 2), Piece(3, 2, 2))
+    assert smaller.waiting == (LanePosition(2, 2, 2), LanePosition(3, 2, 2))
     steps, position = read(smaller, 3, 3)
     assert steps == [[(0, 2), (1, 2)], [(2, 2), (3, 2)], [(4, 0), (5, 0)]]
     steps, _ = read(position.resized(6), 3, 3)

@@ -82,7 +82,10 @@ def read_conll(reading: Reading) -> Iterator[TaggedExample]:
     lines = [_fields(line) for line in text]
     if not reading.with_labels and _has_sentences(reading, text, lines):
         reading.say("every line is read as a sentence of words that are separated by spaces")
-        lines = [fields for line in text for fields in [*([word] for word in line.split()), []]]
+        lines = []
+        for line in text:
+            lines += [[word] for word in line.split()]
+            lines.append([])  # The end of the sentence.
     if any(len(fields) > 1 for fields in lines):  # Else a space of another kind is a word.
         lines = [fields if "".join(fields).strip() else [] for fields in lines]
     groups = itertools.groupby(
@@ -161,7 +164,9 @@ def _chosen(reading: Reading, columns: list[list[list[str]]], is_numbered: bool)
         for name, tags in values.items()
         if all(map(_TAG.fullmatch, tags))
     }
-    word = settings.text_columns[0] if settings.text_columns else "form" if is_conllu else "1"
+    word = "form" if is_conllu else "1"
+    if settings.text_columns:
+        word = settings.text_columns[0]
     has_label = settings.label_column != TaskConfig.label_column
     tag = settings.label_column if has_label else names[-1]
     is_only_tag = True  # Whether no other column could be the tags.
