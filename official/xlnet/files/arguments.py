@@ -103,8 +103,15 @@ def require_apart(name: str, output: Any, inputs: Sequence[Any]) -> None:
       output: path of a file or directory to write; None for none.
       inputs: paths that are read, lists of them, or None.
     """
-    paths = [x for value in inputs for x in (value if isinstance(value, list) else [value])]
-    for path in filter(None, paths if output not in (None, STANDARD) else ()):
+    if output in (None, STANDARD):
+        return
+    paths: list[Any] = []
+    for value in inputs:
+        if isinstance(value, list):
+            paths += value
+        else:
+            paths.append(value)
+    for path in filter(None, paths):
         are_there = os.path.exists(path) and os.path.exists(output)
         if path == output or (are_there and os.path.samefile(path, output)):
             raise ConfigError(

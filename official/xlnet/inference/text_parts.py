@@ -74,8 +74,10 @@ def text_parts(
     # One character more, for a space at the end.
     by_character = np.where(is_target, TARGET, np.where(is_given, GIVEN, HIDDEN))
     by_character = np.append(by_character, by_character[-1:] if text else TARGET)
-    parts = [by_character[start : max(end, start + 1)] for start, end in offsets]
-    role = np.array([TARGET if TARGET in part else part.min() for part in parts], int)
+    role = np.zeros(len(ids), int)
+    for i, (start, end) in enumerate(offsets):
+        roles_of_characters = by_character[start : max(end, start + 1)]
+        role[i] = TARGET if TARGET in roles_of_characters else roles_of_characters.min()
     return TextParts(text, np.array(ids, np.int32), offsets, role)
 
 

@@ -187,12 +187,12 @@ class Service(tf.Module):
 
     def texts_of(self, examples: tf.Tensor) -> Tensors:
         """Reads the text inputs of serialized `tf.Example`s, string [B]."""
-        features: dict[str, Any] = {
-            name: tf.io.RaggedFeature(tf.string)
-            if name == self.with_list
-            else tf.io.FixedLenFeature([], tf.string)
-            for name in self.text_names
-        }
+        features = dict[str, Any]()
+        for name in self.text_names:
+            if name == self.with_list:
+                features[name] = tf.io.RaggedFeature(tf.string)
+            else:
+                features[name] = tf.io.FixedLenFeature([], tf.string)
         parsed = tf.io.parse_example(examples, features)
         if self.with_list:
             parsed[self.with_list] = parsed[self.with_list].to_tensor("")
