@@ -7,15 +7,11 @@ from typing import Any
 
 from official.xlnet.checkpoints.any_format import load_config
 from official.xlnet.configs.experiment import XLNetConfig
-from official.xlnet.configs.finetuning_defaults import (
-    finetuning_configuration,
-)
+from official.xlnet.configs.finetuning_defaults import finetuning_configuration
 from official.xlnet.data.examples import Example
 from official.xlnet.inference.task_prediction import task_of
 from official.xlnet.jobs.baselines import add_baselines
-from official.xlnet.jobs.finetuning_inputs import (
-    FineTuningInputs,
-)
+from official.xlnet.jobs.finetuning_inputs import FineTuningInputs
 from official.xlnet.runtime.distribution import is_chief
 from official.xlnet.runtime.pages import TaskRun, write_pages
 from official.xlnet.training.finetuning_loop import metric_of
