@@ -50,7 +50,8 @@ class Verb:
         self.former = dict(former)
         self.report = report
         self.details = details
-        functools.update_wrapper(self, function)  # Registries name its module.
+        wrapper: Any = self
+        functools.update_wrapper(wrapper, function)  # Registries name its module.
 
 
 def register_verb(

@@ -17,6 +17,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from absl import flags
+from absl.flags import FlagValues
 
 from official.xlnet.api.verbs import Verb
 from official.xlnet.configs.registry import VERBS
@@ -97,15 +98,15 @@ class Declaration:
         """The parameters that are flags: all except the positional one."""
         return [x for x in self.parameters.values() if x.name != self.verb.positional]
 
-    def flag_table(self, common: Sequence[Parameter]) -> flags.FlagValues:
+    def flag_table(self, common: Sequence[Parameter]) -> FlagValues:
         """Returns the flags, those that all verbs have included."""
-        table = flags.FlagValues()
+        table = FlagValues()
         table.set_gnu_getopt(True)  # Flags may follow positional arguments.
         for parameter in (*common, *self.flags):
             parameter.define(table)
         return table
 
-    def values(self, table: flags.FlagValues, rest: Sequence[str]) -> dict[str, Any]:
+    def values(self, table: FlagValues, rest: Sequence[str]) -> dict[str, Any]:
         """The arguments of a call: of the flags that were given, and those without a flag.
 
         Raises:
@@ -179,7 +180,7 @@ class Parameter:
         """Whether it is the path of a file or directory."""
         return any(isinstance(rule, PathRule) for rule in self.rules)
 
-    def define(self, table: flags.FlagValues) -> None:
+    def define(self, table: FlagValues) -> None:
         """Adds the flag to a table."""
         options: dict[str, Any] = {"flag_values": table, "required": self.is_required}
         default = list(self.default) if isinstance(self.default, tuple) else self.default

@@ -76,8 +76,10 @@ def realigned(
     """
     sources, last = [], 0
     for character in new:
-        is_old = last < len(old) and character == old[last]
-        sources.append((starts[last], ends[last] if is_old else ends[last - 1] if last else 0))
-        last += is_old
+        if last < len(old) and character == old[last]:
+            sources.append((starts[last], ends[last]))
+            last += 1
+        else:  # A mark: between the end of the character before it and the start of the next.
+            sources.append((starts[last], ends[last - 1] if last else 0))
     spans = np.array(sources, np.int64).reshape(-1, 2)
     return spans[:, 0], spans[:, 1]

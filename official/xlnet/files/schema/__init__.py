@@ -200,11 +200,12 @@ def _converted(value: Any, expected_type: Any, where: str, error: type[Exception
         from official.xlnet.files.schema.objects import require_keys
 
         require_keys(value, plain_type, where)
-        field_types = types_of_fields(plain_type)
+        record_type: Any = plain_type
+        field_types = types_of_fields(record_type)
         fields = {
             key: conform(item, field_types[key], f"{where}: {key}") for key, item in value.items()
         }
-        return plain_type(**fields)
+        return record_type(**fields)
     if origin in LISTS and item_types not in ((), (Any,)):
         items = [
             conform(item, item_types[0], f"{where}[{index}]", error)
