@@ -10,7 +10,7 @@ import numpy as np
 import sentencepiece
 import tensorflow as tf
 
-from official.xlnet.data import schema
+from official.xlnet.data import file_names, schema
 from official.xlnet.tokenization import special_tokens
 
 
@@ -59,7 +59,7 @@ def write_data_set(
     }
     files = {}
     for number in range(num_lanes):
-        name = schema.lane_file(split, number, num_lanes)
+        name = file_names.lane_file(split, number, num_lanes)
         rows = range(number * windows_per_lane, (number + 1) * windows_per_lane)
         files[name] = write_lane(os.path.join(directory, name), windows, rows)
     counts = schema.SplitManifest(
