@@ -46,3 +46,7 @@ EFFECTS = [
     ("units", "task.regressions=[marks] task.name=multitask"),
     ("units", "task.rankings=[marks] task.name=multitask"),
 ]
+KEYS_OF_TASKS = {"subtasks": ({"multitask"}, (), ("a", "b"))}
+TASKS_WITH_KEYS = {
+    "multitask": {"answer_steps", "label_smoothing", "num_candidates", "query_length"},
+}

@@ -2,3 +2,7 @@
 
 TAGS = {"token_regression": 0.5}
 EFFECTS = [("units", "task.label_unit=letter task.name=token_classification")]
+KEYS_OF_TASKS = {
+    "label_unit": ({"token_classification", "token_regression"}, "word", "letter"),
+}
+TASKS_WITH_KEYS = {"token_regression": {"label_smoothing"}}

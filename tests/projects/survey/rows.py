@@ -1,5 +1,7 @@
 """Rows in tables of the core's tests, see `tests/helpers/package/of_projects.py`."""
 
+from official.xlnet.configs.registry import TASKS
+
 _BERT = "model.network=bert model.mem_len=0 objective.kind=denoising data.bidirectional=false"
 _ADAPTIVE = "model.depth=adaptive model.num_layers=2"
 _TEXT = "task.name=classification task.text_columns=[text]"
@@ -24,3 +26,13 @@ EFFECTS = [
     ("fine_tuning", f"task.answer_dropout=0.5 task.answer_module=san {_PAIRS}"),
 ]
 MISSPELT = ["objective.auxiliary=[capitalisation]", "model.network=brt"]
+UNREAD = [
+    ("task.answer_module=san", "task.name=regression", "task.name=classification"),
+    ("task.answer_steps=3", "task.answer_module=summary", "task.answer_module=san"),
+    ("model.ponder_weight=0.5", "model.depth=shared", "model.depth=adaptive"),
+]
+CHOOSES_ANOTHER_CLASS = [("model", "network", "bert", r"config\.set\('model\.network=bert'\)")]
+KEYS_OF_TASKS = {
+    "answer_steps": ({"classification", "multi_label", "regression"}, 5, 3),
+    "lm_weight": ({*TASKS.names()}, 0.0, 0.5),
+}

@@ -15,8 +15,8 @@ from official.xlnet.configs.task import TaskConfig
 from official.xlnet.data.pretraining_dataset import _check_batch_size
 from official.xlnet.data.schema import SplitManifest
 from official.xlnet.errors import ConfigError
-from official.xlnet.projects.survey.settings import UniversalModelConfig
 from official.xlnet.tasks.ranking import RankingConfig
+from tests.helpers.package.of_projects import entries, rows
 from tests.helpers.package.recipes import recipes
 
 DIRECTORY = pathlib.Path(__file__).parents[3] / "configs"
@@ -116,18 +116,18 @@ TEXTS = {"classification", "multi_label", "regression"}
 # {key of some tasks: (these, its default, another value)}
 ANSWERS = {"question_answering", "question_answering_simple"}
 KEYS_OF_TASKS = {
-    "answer_steps": (TEXTS | {"multitask"}, 5, 3),
     "class_weights": (TEXTS, "none", "balanced"),
-    "label_smoothing": (TEXTS | {"multitask", "token_regression"}, 0.0, 0.1),
-    "label_unit": ({"token_classification", "token_regression"}, "word", "letter"),
-    "lm_weight": (set(TASKS.names()), 0.0, 0.5),
+    "label_smoothing": (TEXTS, 0.0, 0.1),
     "null_threshold": (ANSWERS, 0.0, -2.5),
     "num_choices": ({"multiple_choice"}, 4, 7),
-    "num_candidates": ({"ranking", "multitask"}, 2, 3),
-    "query_length": ({*ANSWERS, "ranking", "multitask"}, 64, 11),
+    "num_candidates": ({"ranking"}, 2, 3),
+    "query_length": ({*ANSWERS, "ranking"}, 64, 11),
     "scoring": ({"ranking"}, "kernel", "summary"),
-    "subtasks": ({"multitask"}, (), ("a", "b")),
-}
+} | entries("KEYS_OF_TASKS")
+for task, keys in entries("TASKS_WITH_KEYS").items():
+    for key in keys & KEYS_OF_TASKS.keys():
+        tasks, default, other = KEYS_OF_TASKS[key]
+        KEYS_OF_TASKS[key] = (tasks | {task}, default, other)
 
 
 @pytest.mark.parametrize("name", TASKS.names())
@@ -153,12 +153,10 @@ def test_a_key_of_another_task_is_left_out_or_says_whose_it_is(name, tmp_path):
 
 
 UNREAD = [
-    ("task.answer_module=san", "task.name=regression", "task.name=classification"),
     ("task.class_weights=balanced", "task.name=multi_label", "task.name=classification"),
-    ("task.answer_steps=3", "task.answer_module=summary", "task.answer_module=san"),
     ("training.muon_scale=0.5", "training.optimizer=adamw", "training.optimizer=muon"),
     ("objective.mask_share=0.5", "objective.kind=permutation", "objective.kind=denoising"),
-    ("model.ponder_weight=0.5", "model.depth=shared", "model.depth=adaptive"),
+    *rows("UNREAD"),
 ]
 
 
@@ -190,7 +188,7 @@ def test_a_key_that_nothing_reads_is_refused(setting, unread, read, tmp_path):
             1.0,
             "unknown key 'learning_rte'; did you mean 'learning_rate'",
         ),
-        ("model", "network", "bert", r"config\.set\('model\.network=bert'\)"),
+        *rows("CHOOSES_ANOTHER_CLASS"),
         ("task", "class_weights", "balanced", r"config\.set\('task\.class_weights=balanced'\)"),
     ],
 )
@@ -200,16 +198,16 @@ def test_an_attribute_that_would_have_no_effect_is_an_error(section, key, value,
 
 
 def test_a_section_has_the_class_that_its_name_registers_and_copies_of_it_too():
-    config = XLNetConfig.from_dict({"task": {"scoring": "summary", "answer_steps": 3}})
+    config = XLNetConfig.from_dict({"task": {"scoring": "summary", "num_choices": 3}})
     assert type(config.task) is TaskConfig and set(config.task.keys_of_other_classes) == {
         "scoring",
-        "answer_steps",
+        "num_choices",
     }
     config.set("task.name=ranking")
     for task in (config.task, copy.deepcopy(config.task), pickle.loads(pickle.dumps(config.task))):
         assert type(task) is RankingConfig and task == config.task
-        assert task.scoring == "summary" and task.keys_of_other_classes == {"answer_steps": 3}
-        assert dataclasses.replace(task, max_length=7).keys_of_other_classes == {"answer_steps": 3}
+        assert task.scoring == "summary" and task.keys_of_other_classes == {"num_choices": 3}
+        assert dataclasses.replace(task, max_length=7).keys_of_other_classes == {"num_choices": 3}
     other = TaskConfig(max_length=7).updated({"name": "ranking", "scoring": "summary"}, "")
     assert type(other) is RankingConfig and (other.max_length, other.scoring) == (7, "summary")
     assert other == TaskConfig.create(name="ranking", max_length=7, scoring="summary")
@@ -226,16 +224,6 @@ def test_a_class_is_not_created_with_a_name_that_chooses_another_one():
         with pytest.raises(ConfigError, match=r"^task\.name: expected TaskConfig\.create\(name="):
             dataclasses.replace(section, name="classification")
     assert "keys_of_other_classes" not in repr(ranking)
-
-
-def test_a_section_as_another_class_has_it_is_not_written_to():
-    config = XLNetConfig.from_dict({"model": {"depth": "shared", "ponder_weight": 0.5}})
-    view = config.model.settings(UniversalModelConfig)
-    assert (view.ponder_weight, view.step_encoding, view.depth) == (0.5, True, "shared")
-    assert config.model.as_dict()["step_encoding"] is True  # Of the chosen depth.
-    assert "step_encoding" not in XLNetConfig().model.as_dict()
-    with pytest.raises(AttributeError, match=r"config\.set\('model\.ponder_weight=0\.1'\)"):
-        view.ponder_weight = 0.1
 
 
 @pytest.mark.parametrize("value", ["high", None, [0.1], True])
