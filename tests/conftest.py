@@ -21,7 +21,7 @@ def pytest_ignore_collect(collection_path, config):
     """
     from official.xlnet.modeling.ops.keras import IS_KERAS_3  # Before any test imports tf_keras.
 
-    if collection_path.name in ("garden", "test_model_garden.py"):
+    if collection_path.name == "garden":
         return True if IS_KERAS_3 else None
     if collection_path.name == "test_options_of_keras_3.py":
         return None if IS_KERAS_3 else True

@@ -188,6 +188,28 @@ def test_nothing_imports_a_project(project, edges):
             assert not [name for name in used if name.startswith(package)], module
 
 
+def names_of_imports(path):
+    """What a file imports, dotted."""
+    names = []
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.Import):
+            names += [alias.name for alias in node.names]
+        elif isinstance(node, ast.ImportFrom):
+            names += [f"{node.module}.{alias.name}" for alias in node.names]
+    return names
+
+
+def test_tests_of_the_core_import_no_project():
+    """Nor a project's tests those of another: what a project brings is found by its `rows.py`."""
+    for path in sorted((ROOT / "tests").rglob("*.py")):
+        folders = path.relative_to(ROOT / "tests").parts
+        own = folders[1] if folders[0] == "projects" else None
+        for name in names_of_imports(path):
+            package, separator, rest = name.partition(".projects.")
+            if separator and package in ("official.xlnet", "tests"):
+                assert rest.partition(".")[0] in (own, "PROJECTS"), f"{path} imports {name}"
+
+
 @pytest.mark.parametrize("task", TASKS)
 def test_the_core_imports_no_task(task, edges):
     """The names of a task are found in its folder."""

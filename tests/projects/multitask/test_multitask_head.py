@@ -4,11 +4,10 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from official.xlnet.configs.registry import TASKS
+from official.xlnet.configs.registry import ANSWER_MODULES, TASKS
 from official.xlnet.configs.sections import HeadSections
 from official.xlnet.data.examples import TextExample
 from official.xlnet.modeling.heads import create_head
-from official.xlnet.projects.survey.stochastic_answer import StochasticAnswerHead
 from official.xlnet.tasks.batching import TrainingBatches
 from official.xlnet.tasks.classification.graph import ClassificationHead, RegressionHead
 from official.xlnet.tasks.ranking import RankingExample
@@ -17,10 +16,11 @@ from official.xlnet.tokenization.tokenizer import Tokenizer
 from tests.helpers.corpora import WORDS, vocabulary_dir
 from tests.helpers.task_corpora import task_config
 from tests.helpers.tiny import randomize
+from tests.projects.multitask.rows import ANSWER_MODULE
 
 UNITS, CANDIDATES, TOKENS, WIDTH = 5, 3, 11, 26
 KINDS = {
-    "nli": StochasticAnswerHead,
+    "nli": ANSWER_MODULES[ANSWER_MODULE],
     "tone": ClassificationHead,
     "like": RegressionHead,
     "answers": SummaryRankingHead,
@@ -32,7 +32,7 @@ TASK = {
     "target_means": (0.0, 0.0, 2.5, 0.0),
     "target_scales": (1.0, 1.0, 0.7, 1.0),
     "rankings": ("answers",),
-    "answer_module": "san",
+    "answer_module": ANSWER_MODULE,
     "num_candidates": CANDIDATES,
 }
 
@@ -44,7 +44,7 @@ def test_losses_are_those_of_tasks_of_their_own(name):
     head.build([None, None, None, WIDTH])
     randomize(head.variables, seed=2, scale=0.4)
     assert [type(each) for each in head.heads] == list(KINDS.values())
-    assert not head.reads_summary  # SAN reads all tokens.
+    assert head.reads_summary == (ANSWER_MODULE == "summary")  # SAN reads all tokens.
     rng = np.random.default_rng(3)
     shape = UNITS, CANDIDATES, TOKENS
     is_missing = np.zeros(shape[:2], bool)

@@ -20,6 +20,7 @@ from tests.e2e.test_finetune import finetune
 from tests.helpers.served_models import mixed_texts, random_task, save_task, tokenizers
 from tests.helpers.task_corpora import labelled, write_table
 from tests.helpers.world import command
+from tests.projects.multitask.rows import ANSWER_MODULE
 from tests.unit.serving.test_graph_names import assert_same, predictions_of, serving, write_rows
 
 
@@ -58,7 +59,7 @@ def test_tasks_of_mt_dnn_read_their_own_texts():
         labels=("nli/no", "nli/yes"),
         text_columns=tuple(texts),
         rankings=("found",),
-        answer_module="san",
+        answer_module=ANSWER_MODULE,
         query_length=5,
     )
     settings = ExportSettings((23,), text_columns=sum(columns, ()), texts_of_subtasks=columns)
@@ -85,7 +86,7 @@ def test_several_data_sets_at_once_then_one_of_them(world, tmp_path):
     pairs = write_table(tmp_path / "pairs.tsv", ("one", "two", "label"), pairs)
     numbers = world.files("multitask")["train"].partition(",")[2]
     parts = [f"words={path},{numbers},ranked={ranked},pairs={pairs}" for path in files.values()]
-    settings = ["task.rankings=[ranked]", "task.answer_module=san", "num_steps=100"]
+    settings = ["task.rankings=[ranked]", f"task.answer_module={ANSWER_MODULE}", "num_steps=100"]
     settings += ["checkpoint_steps=50", "task.text_columns=[words/text,pairs/one,pairs/two]"]
     metrics = finetune(world, *parts, tmp_path / "both", *settings, task="multitask")
     assert metrics["words/accuracy"] > 0.8 and metrics["ranked/pair_accuracy"] > 0.8

@@ -1,4 +1,7 @@
-"""Former options of `finetune` are verbs, in commands and in Python."""
+"""Verbs of several runs: their former spellings, and their flags."""
+
+import dataclasses
+from unittest import mock
 
 import pytest
 
@@ -6,6 +9,7 @@ from official import xlnet
 from official.xlnet import cli
 from official.xlnet.commands.other_names import as_called_today
 from official.xlnet.errors import ConfigError
+from official.xlnet.projects.trials import folds, repeated_runs, search
 
 
 @pytest.mark.parametrize(
@@ -68,3 +72,75 @@ def test_options_of_finetune_reach_the_runs(verb, work, inputs, tmp_path, monkey
     assert (of_runs.recipe, of_runs.overrides) == (options["config"], options["set"])
     for name in ("extra_train", "max_lost", "new_head", "cluster_timeout"):
         assert getattr(of_runs, name) == options[name]
+
+
+WORK = {
+    "cross_validate": (folds, "cross_validate_examples", "--folds=3", ["--folds=1"]),
+    "finetune_repeatedly": (
+        repeated_runs,
+        "finetune_examples_repeatedly",
+        "--runs=3",
+        ["--runs=0", "--dev=120%"],
+    ),
+    "search_settings": (
+        search,
+        "search_settings_on_examples",
+        "--candidates=3",
+        ["--candidates=0", "--dev=120%"],
+    ),
+}
+WRONG = (
+    "--task=clasification",
+    "--config=no_such_recipe.yaml",
+    "--set=epochz=3",
+    "--init_from=no_such_model",
+    "--strategy=miror",
+    "--cpu_devices=0",
+    "--extra_train=more.json=much",
+    "--max_lost=2",
+    "--new_head=maybe",
+    "--cluster_timeout=0",
+)
+
+
+@pytest.mark.parametrize(
+    ("verb", "flag"),
+    [(verb, flag) for verb, (*_, own) in WORK.items() for flag in (*WRONG, *own)],
+)
+def test_a_wrong_value_is_refused_before_the_run(verb, flag, tmp_path, capsys):
+    output = tmp_path / "model"
+    (tmp_path / "train.tsv").write_text("label\ttext\na\tb\nb\tc\n")
+    arguments = [verb, f"--train={tmp_path}/train.tsv", f"--output={output}"]
+    assert cli.main([*arguments, flag]) in (1, 2)
+    lines = capsys.readouterr().err.strip().splitlines()
+    name, _, value = flag.removeprefix("--").partition("=")
+    assert value.split("=")[-1] in lines[-1] or name in lines[-1]
+    assert not output.exists()
+
+
+@pytest.mark.parametrize("verb", WORK)
+def test_flags_reach_the_work(verb, tmp_path):
+    module, function, own, _ = WORK[verb]
+    recipe = tmp_path / "recipe.yaml"
+    recipe.write_text("training:\n  num_steps: 7\n")
+    flags = [own, f"--config={recipe}", "--set=learning_rate=0.5", "--vocab=spiece.model"]
+    flags += ["--strategy=mirrored", "--cpu_devices=2", "--extra_train=more.json=0.5"]
+    flags += ["--max_lost=0.25", "--new_head", "--cluster_timeout=7", "--task=squad"]
+    with mock.patch.object(module, function, return_value={}) as work:
+        assert cli.main([verb, "--train=a.json", f"--output={tmp_path}/x", *flags]) == 0
+    config, train, *_, number, options = work.call_args.args
+    assert (train, number) == ("a.json", 3)
+    assert (config.training.num_steps, config.training.learning_rate) == (7, 0.5)
+    assert config.task.name == "question_answering"
+    assert dataclasses.asdict(options) == {
+        "init_from": None,
+        "recipe": str(recipe),
+        "overrides": ["learning_rate=0.5"],
+        "vocab": "spiece.model",
+        "strategy": "mirrored",
+        "cpu_devices": 2,
+        "extra_train": {"more.json": 0.5},
+        "max_lost": 0.25,
+        "new_head": True,
+        "cluster_timeout": 7.0,
+    }
