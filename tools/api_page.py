@@ -20,6 +20,7 @@ from typing import Any
 from data_prep.corpus.formats import TFDS_PREFIX
 from official import xlnet
 from official.xlnet.commands.declarations import COMMON, Parameter, declaration
+from official.xlnet.commands.help import flag_help
 from official.xlnet.configs.registry import TEXT_FORMATS, VERBS
 from official.xlnet.files.schema import Range
 from official.xlnet.projects import PROJECTS
@@ -224,7 +225,8 @@ def _line(flag: Parameter, is_whole: bool) -> str:
     """Returns the line of a flag, with all of its text or its first clause."""
     rules = tuple(rule for rule in flag.rules if not isinstance(rule, Range))
     text = flag.text if is_whole else re.split(r"(?<!e\.g)[;.](?: |$)|, see `", flag.text)[0]
-    name, *lines = dataclasses.replace(flag, rules=rules, text=text).help().split("\n")
+    shown = dataclasses.replace(flag, rules=rules, text=text)
+    name, *lines = flag_help(shown).split("\n")
     return f"- `{name.strip()}`: {' '.join(' '.join(lines).split())}"
 
 

@@ -206,7 +206,7 @@ def readings(scorer: xlnet.Scorer, texts: Sequence[str], is_causal: bool) -> dic
 
     A span is the `_SPAN` tokens in the middle of a text. In n passes, each pass predicts the same
     number of its tokens, in a random order that all models share, from those before and the text
-    around it, and independently of each other, as `generate --steps` draws them. A causal model
+    around it, and independently of each other, as `unmask` draws them. A causal model
     sees what is on the left, and reads a token a pass.
 
     Returns:

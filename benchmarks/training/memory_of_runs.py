@@ -39,8 +39,11 @@ def _turn(loop: str, turn: int, folder: str) -> None:
         config = xlnet.XLNetConfig.from_dict({"model": {**_MODEL, "vocab_size": 300}})
         xlnet.save_pretrained(xlnet.XLNetPretrainer(config), model, vocab)
     elif loop.startswith("finetune"):
-        num_runs, path = 5 if loop.endswith("runs") else 1, f"{folder}/{loop}{turn}"
-        xlnet.finetune(None, _ROWS, _ROWS, path, vocab=vocab, runs=num_runs, set=_OVERRIDES)
+        options = {"output": f"{folder}/{loop}{turn}", "vocab": vocab, "set": _OVERRIDES}
+        if loop.endswith("runs"):
+            xlnet.finetune_repeatedly(None, _ROWS, _ROWS, runs=5, **options)
+        else:
+            xlnet.finetune(None, _ROWS, _ROWS, **options)
     elif loop == "fit":
         keras.backend.clear_session()
         classifier = xlnet.XLNetClassifier(xlnet.load_encoder(model), 2)

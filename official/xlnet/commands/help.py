@@ -50,12 +50,12 @@ def verb_help(declared: Declaration) -> str:
     if declared.verb.details:
         lines += [declared.verb.details(), ""]
     lines += [f"Example:\n  {example}\n"]
-    lines += ["flags:", *(_flag_help(parameter) for parameter in declared.flags)]
-    lines += ["flags of all verbs:", *(_flag_help(parameter) for parameter in COMMON)]
+    lines += ["flags:", *(flag_help(parameter) for parameter in declared.flags)]
+    lines += ["flags of all verbs:", *(flag_help(parameter) for parameter in COMMON)]
     return "\n".join(lines)
 
 
-def _flag_help(flag: Parameter) -> str:
+def flag_help(flag: Parameter) -> str:
     """The flag, what it may be, its default and its description, in lines of a terminal."""
     words = ["|".join(rule.words) for rule in flag.rules if isinstance(rule, OneOf | NameIn)]
     if words:
