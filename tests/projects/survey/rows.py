@@ -36,3 +36,13 @@ KEYS_OF_TASKS = {
     "answer_steps": ({"classification", "multi_label", "regression"}, 5, 3),
     "lm_weight": ({*TASKS.names()}, 0.0, 0.5),
 }
+CAUSAL_NETWORKS = [{"attention_type": "uni", "network": "gpt2", "mem_len": 0, "d_model": 24}]
+DENOISING_NETWORKS = [{"network": "bert", "mem_len": 0, "max_positions": 23, "d_model": 24}]
+ADAPTED_NETWORKS = [
+    {"network": "bert", "mem_len": 0, "kind": "denoising", "bidirectional": "false"}
+]
+ADAPTED_DEPTHS = {"shared": {"depth": "shared"}}
+# Runs of version 0.1 with this objective resume, so nothing else may be expected of them.
+ADDED_VARIABLES = [
+    ({"objective.next_sentence": True}, {"next_sentence/kernel": [22], "next_sentence/bias": []})
+]

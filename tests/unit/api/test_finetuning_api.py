@@ -113,20 +113,16 @@ def test_other_inputs_than_those_of_the_run_are_refused(world, several, tmp_path
     assert tune() == first
 
 
-@pytest.mark.parametrize("network", ["xlnet", "gpt"])
-def test_the_model_says_its_objective_and_its_longest_input(tmp_path, network):
+def test_the_model_says_its_objective(tmp_path):
     tree = {
-        "model": {"network": network, "attention_type": "uni", "max_positions": 71, "mem_len": 0},
-        "data": {"seq_len": 71, "reuse_len": 63, "num_predict": 7, "bidirectional": False},
+        "model": {"attention_type": "uni", "mem_len": 0},
+        "data": {"bidirectional": False},
         "objective": {"kind": "causal"},
     }
     xlnet.XLNetConfig.from_dict(tree).save(str(tmp_path))
     config = task_configuration("classification", None, [], str(tmp_path))
     assert config.objective.kind == "causal"  # What `task.lm_weight` reads follows from it.
-    assert config.task.max_length == (71 if network == "gpt" else 128)
-    with pytest.raises(ConfigError, match=r"at most model.max_positions = 71 .*got 72"):
-        overrides = ["task.max_length=72", "model.network=gpt"]
-        task_configuration("classification", None, overrides, str(tmp_path))
+    assert config.task.max_length == 128
 
 
 ROWS = [("now", "good"), ("then", "bad")]

@@ -9,6 +9,7 @@ from official.xlnet.inference.generation import fill_blanks, generate
 from official.xlnet.inference.network.language_model_network import LanguageModelNetwork
 from official.xlnet.inference.scoring import Scorer, score
 from official.xlnet.tokenization.special_tokens import EOD_ID
+from tests.helpers.package.of_projects import rows
 from tests.helpers.small_language_model import NumberTokenizer, random_model
 
 
@@ -109,7 +110,7 @@ def lane_of(ids, seq_len, advance, num_targets):
         {"mem_len": 0},
         {"mem_len": 41},
         {"attention_type": "uni", "untie_r": False, "seq_len": 29, "reuse_len": 11},
-        {"attention_type": "uni", "network": "gpt2", "mem_len": 0, "d_model": 24},
+        *rows("CAUSAL_NETWORKS"),
     ],
     ids=str,
 )

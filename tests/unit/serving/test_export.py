@@ -24,6 +24,7 @@ from official.xlnet.tokenization.graph.offsets import OffsetTokenizer
 from official.xlnet.tokenization.graph.tokenizer import GraphTokenizer
 from official.xlnet.tokenization.tokenizer import Tokenizer
 from tests.helpers.compare import assert_refused
+from tests.helpers.package.of_projects import rows
 from tests.helpers.served_models import (
     as_example,
     examples_of,
@@ -73,7 +74,6 @@ def served(name, settings=(), num_texts=1, number=19, weights="float32"):
 WINDOWS = {"long_texts": "windows", "max_windows": 3, "window_stride": 7}
 MEMORY = {"long_texts": "memory", "max_windows": 3, "truncation_side": "left"}
 RANKING = {"query_length": 7}
-LETTERS, TARGET = {"label_unit": "letter"}, {"target_means": (3.0,), "target_scales": (2.0,)}
 LEFT = (("truncation_side", "left"),)
 
 
@@ -84,8 +84,7 @@ LEFT = (("truncation_side", "left"),)
         ("multiple_choice", {"truncation_side": "left"}, 1),
         ("ranking", {"scoring": "summary", "truncation_side": "left", **RANKING}, 1),
         ("token_classification", {}, 1),
-        ("token_classification", LETTERS, 1),
-        pytest.param("token_regression", {**LETTERS, **TARGET}, 1, marks=slow),
+        *rows("SERVED"),
         pytest.param("classification", {**WINDOWS, "truncation_side": "left"}, 1, marks=slow),
         pytest.param("classification", MEMORY, 1, marks=slow),
         # From four texts on, the segment of padding lies between theirs and that of CLS.

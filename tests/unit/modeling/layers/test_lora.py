@@ -26,6 +26,7 @@ from tests.helpers.compare import (
 )
 from tests.helpers.compiled import make_model
 from tests.helpers.corpora import vocabulary_dir
+from tests.helpers.package.of_projects import entries, rows
 from tests.helpers.tiny import (
     LAYERS,
     MEMORY,
@@ -41,7 +42,7 @@ RANK = 3
 LOSS = keras.losses.SparseCategoricalCrossentropy(from_logits=True)
 IDS = np.random.default_rng(0).integers(9, VOCAB, (4, 11)).astype(np.int32)
 LABELS = np.array([1, 0, 1, 1])
-BERT = {"network": "bert", "mem_len": 0, "kind": "denoising", "bidirectional": "false"}
+DEPTHS = entries("ADAPTED_DEPTHS")
 
 
 @pytest.mark.parametrize(
@@ -75,10 +76,10 @@ def test_products_and_gradients_are_those_of_the_full_kernel(multiply, equation,
 
 
 @pytest.mark.parametrize(
-    "case", ["static", "dynamic", "TPU", "recompute", "scores", "shared", "training"]
+    "case", ["static", "dynamic", "TPU", "recompute", "scores", "training", *DEPTHS]
 )
 def test_a_network_is_the_one_with_full_kernels(case):
-    changes = {"recompute": {"recompute": "block"}, "shared": {"depth": "shared"}}.get(case, {})
+    changes = {"recompute": {"recompute": "block"}, **DEPTHS}.get(case, {})
     encoder, full = tiny_encoder(**changes), tiny_encoder(**changes)
     inputs, wanted = random_inputs(1, memory=MEMORY, padding=True, directions=True), {}
     randomize(xlnet.add_lora(encoder, RANK).variables, 5)
@@ -145,7 +146,7 @@ def compiled(model, rate=0.1):
     ("make", "changes"),
     [
         (pretrainer, {}),
-        (pretrainer, BERT),
+        *((pretrainer, changes) for changes in rows("ADAPTED_NETWORKS")),
         (task_model, {}),
         (task_model, {"precision": "mixed_bfloat16"}),
         (classifier, {}),
