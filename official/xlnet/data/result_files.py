@@ -125,11 +125,11 @@ def _arrow_schema(path: str, rows: Sequence[Mapping[str, Any]], width: int) -> A
     """The columns of rows and, last, `vector`."""
     import pyarrow
 
-    kinds: dict[str, Any] = {}
+    types: dict[str, Any] = {}
     for name in dict.fromkeys(name for row in rows for name in row):
         try:
-            kinds[name] = pyarrow.array([row.get(name) for row in rows]).type
+            types[name] = pyarrow.array([row.get(name) for row in rows]).type
         except pyarrow.ArrowException as error:
             expected = "values of one type; write .jsonl, or make them texts"
             raise DataError(f"{path}, column {name!r}: expected {expected}: {error}") from None
-    return pyarrow.schema({**kinds, "vector": pyarrow.list_(pyarrow.float32(), width)})
+    return pyarrow.schema({**types, "vector": pyarrow.list_(pyarrow.float32(), width)})

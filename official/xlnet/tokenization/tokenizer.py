@@ -155,7 +155,7 @@ class Tokenizer:
         first = tuple(pieces[:NUM_SPECIAL])
         expected = f"its first pieces to be {' '.join(SPECIAL_PIECES)}"
         require_data(first == SPECIAL_PIECES, where, expected, " ".join(first))
-        self._check_kind()
+        self._check_space_conventions()
         self._byte = np.array([_byte_of(self._processor, i) for i in range(len(pieces))])
         self._is_byte = self._byte >= 0
         self._continues_character = np.isin(self._byte, _CONTINUATION_BYTES)
@@ -375,13 +375,15 @@ class Tokenizer:
           TypeError: an id is not an integer.
         """
         if isinstance(ids, str | bytes) or not isinstance(ids, Iterable):
-            raise ArgumentTypeError(f"ids: expected integers or rows of integers, got {_kind(ids)}")
+            raise ArgumentTypeError(
+                f"ids: expected integers or rows of integers, got {_type_and_value(ids)}"
+            )
         rows = list(ids if isinstance(ids, list | tuple) else np.asarray(ids))
         if rows and isinstance(rows[0], Iterable):
             return [self.decode(row) for row in rows]
         for i in rows:
             if not isinstance(i, numbers.Integral):
-                raise ArgumentTypeError(f"ids: expected integers, got {_kind(i)}")
+                raise ArgumentTypeError(f"ids: expected integers, got {_type_and_value(i)}")
         rows = [int(i) for i in rows]
         self._check(rows)
         return plain(self._processor.decode(rows))
@@ -402,7 +404,7 @@ class Tokenizer:
         cleaned = clean(marked(text, before), *self._cleaning)
         return marked(cleaned, after)
 
-    def _check_kind(self) -> None:
+    def _check_space_conventions(self) -> None:
         """Raises `DataError` if the SentencePiece model has other conventions than ours."""
         require_data(
             not "".join(self._processor.encode("a", return_type=str)).endswith(WORD_START),
@@ -455,16 +457,20 @@ def checked_texts(texts: Iterable[str]) -> list[str]:
             f"columns, such as table[{next(iter(columns), 'text')!r}]"
         )
     if isinstance(texts, refused) or not isinstance(texts, Iterable):
-        raise ArgumentTypeError(f"text: expected a str or a list of str, got {_kind(texts)}")
+        raise ArgumentTypeError(
+            f"text: expected a str or a list of str, got {_type_and_value(texts)}"
+        )
     texts = list(texts)
     for text_index, text in enumerate(texts):
         if not isinstance(text, str):
-            raise ArgumentTypeError(f"text {text_index}: expected a str, got {_kind(text)}")
+            raise ArgumentTypeError(
+                f"text {text_index}: expected a str, got {_type_and_value(text)}"
+            )
     # Not as strings of NumPy or of an enumeration, which are shown otherwise.
     return [str.__str__(text) for text in texts]
 
 
-def _kind(value: object) -> str:
+def _type_and_value(value: object) -> str:
     """Type and value for an error message; says how bytes become text."""
     advice = "; bytes become text with .decode()" if isinstance(value, bytes) else ""
     return f"{type(value).__name__} {value!r:.40}{advice}"
