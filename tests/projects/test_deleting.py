@@ -19,9 +19,11 @@ from official.xlnet.projects import PROJECTS
 from tests.helpers.documents import ROOT
 
 FOLDERS = ("official", "data_prep", "configs", "docs", "tests", "tools", "benchmarks")
-FILES = ("pyproject.toml", "README.md", "CONTRIBUTING.md", "CHANGELOG.md", "mkdocs.yml")
+FILES = ("pyproject.toml", "Makefile", "README.md", "CONTRIBUTING.md", "CHANGELOG.md", "mkdocs.yml")
 TESTS = (
     "tests/unit/test_architecture.py",
+    "tests/unit/commands",
+    "tests/unit/configs",
     "tests/unit/training/test_finetuning_recipes.py",
     "tests/projects/test_projects.py",
 )

@@ -124,6 +124,22 @@ def test_a_pretrained_model_is_refused_for_prediction(world, monkeypatch, capsys
     assert "did you mean 'stsb'" in capsys.readouterr().err
 
 
+@pytest.mark.parametrize(
+    ("command", "message"),
+    [
+        ("pretrain --config=tiny --data=a --output=b --cluster_timeout=0", "expected in [1, "),
+        ("finetune --train=a --output=b --cluster_timeout=0", "expected in [1, "),
+        ("evaluate --model=a --data=b --by=word", "expected one of"),
+        ("export --model=a --output=b --max_characters=0", "expected at least 1, got 0"),
+    ],
+)
+def test_wrong_values_are_refused(command, message, capsys):
+    words = command.split()
+    assert cli.main(words) == 2
+    flag = words[-1].partition("=")[0]
+    assert f"{words[0]}: {flag}: {message}" in capsys.readouterr().err
+
+
 def test_keys_that_are_typed_as_flags_are_settings(monkeypatch):
     """Other flags keep their meaning, and a value of its own word belongs to its key."""
     found = {}
