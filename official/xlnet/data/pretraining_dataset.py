@@ -16,33 +16,34 @@ import re
 from collections.abc import Iterator, Sequence
 from typing import Annotated
 
-import numpy as np
 import tensorflow as tf
 
 from official.xlnet.configs.data import TEXT_SETTINGS
 from official.xlnet.configs.experiment import XLNetConfig
 from official.xlnet.configs.validation import Range, require
 from official.xlnet.data.file_names import MANIFEST_FILE
-from official.xlnet.data.lane_schedule import LanePosition, LaneSchedule, Position
-from official.xlnet.data.schema import SCALAR_FEATURES, Manifest, SplitManifest
+from official.xlnet.data.first_windows import first_lanes, first_windows
+from official.xlnet.data.lane_schedule import LaneSchedule, Position
+from official.xlnet.data.record_features import (
+    NUM_REPORTED_IDS,
+    OTHER_FILE,
+    WRONG,
+    load_data_tokenizer,
+    window_features,
+)
+from official.xlnet.data.schema import Manifest, SplitManifest
 from official.xlnet.errors import ConfigError, DataError, require_data
 from official.xlnet.files.arguments import AnyPath
 from official.xlnet.files.checksums import check_sha256
 from official.xlnet.files.public import public
-from official.xlnet.tokenization.phrases import WordStarts, word_starts
-from official.xlnet.tokenization.special_tokens import NUM_SPECIAL, VOCAB_FILE
-from official.xlnet.tokenization.tokenizer import Tokenizer
 from official.xlnet.tokenization.vocabulary_file import read_vocabulary
+from official.xlnet.tokenization.word_starts import word_starts
 
 # Checksums of larger data sets are verified only after a read error; see `reading_errors`.
 _CHECKSUM_LIMIT_BYTES = 1 << 30
-_WRONG = "wrong record: "
 # TensorFlow's errors about records of another schema and lanes of another length.
 _NO_EXAMPLE = re.compile(r"(?:Name: <unknown>, |Key: |Could not parse example|Data types)[^\n]*")
 _ANOTHER_LENGTH = re.compile(r"expected to contain \d+ elements[^\n.]*")
-_OTHER_FILE = "the file is damaged, or belongs to another data set"
-_NUM_REPORTED_IDS = 8
-_FIRST_ROWS = 64  # Windows of a batch that is only counted.
 
 
 class Records:
@@ -76,7 +77,7 @@ class Records:
             wanted = self.manifest.vocab_sha256
             sha256 = hashlib.sha256(read_vocabulary(vocab)).hexdigest()  # With added tokens of HF.
             expected = f"SHA-256 {wanted[:12]}… (the vocabulary of the records in {path})"
-            require_data(sha256 == wanted, vocab, expected, f"{sha256[:12]}…: {_OTHER_FILE}")
+            require_data(sha256 == wanted, vocab, expected, f"{sha256[:12]}…: {OTHER_FILE}")
         if phrases is None:
             phrases = config.data.phrases if config is not None else ()
         self._phrases = phrases
@@ -132,14 +133,9 @@ class Records:
         Of many lanes, pairs at equal distances: one may be reversed. Batches are of up to 64
         windows.
         """
-        split = self.split("train")
-        lanes, length = split.num_lanes, split.windows_per_lane
-        rows = max(_FIRST_ROWS, -(-num_windows // length))
-        rows = min(lanes, rows + rows % 2)
-        pairs = (row // 2 * (lanes // 2) // max(1, rows // 2) for row in range(rows))
-        lane_positions = (LanePosition(2 * pair + row % 2, 0, 0) for row, pair in enumerate(pairs))
-        data = self.batches(rows, position=Position(tuple(lane_positions)))
-        return data.take(min(length, -(-num_windows // rows))).rebatch(min(rows, _FIRST_ROWS))
+        lanes = first_lanes(self.split("train"), num_windows)
+        self.verify(len(lanes))
+        return first_windows(self.path, self.manifest, num_windows, self._tokenizer, self._phrases)
 
     def batches(
         self,
@@ -173,7 +169,7 @@ class Records:
             first = index * rows_per_batch  # First row, counted over all steps.
             step = start_step + first // num_rows
             row = rows.start + first % num_rows + tf.range(rows_per_batch, dtype=tf.int64)
-            batch = _parsed(records, manifest, starts, self._tokenizer.letter_case)
+            batch = window_features(records, manifest, starts, self._tokenizer.letter_case)
             return _scheduled(batch, manifest, lanes, *schedule.at(step, row))
 
         dataset = _records(self.path, manifest, lanes, schedule, rows, start_step)
@@ -330,8 +326,8 @@ def reading_errors(path: str, split: str, *others: str) -> Iterator[None]:
         else:
             message = error.message
         where = f"{', '.join((path, *others))}, split {split}"
-        if _WRONG in message:
-            details = message.partition(_WRONG)[2].partition("\n")[0]
+        if WRONG in message:
+            details = message.partition(WRONG)[2].partition("\n")[0]
             raise DataError(f"{where}: {details.replace('] [', ' ').rstrip(']')}") from error
         if length := _ANOTHER_LENGTH.search(message):
             raise DataError(f"{where}: a lane was {length[0]} (windows)") from error
@@ -347,7 +343,7 @@ def reading_errors(path: str, split: str, *others: str) -> Iterator[None]:
 def _check_files(path: str, lanes: SplitManifest) -> None:
     """Raises `DataError` if a record file of a split is missing or damaged, by its checksum."""
     for name, sha256 in lanes.files.items():
-        check_sha256(os.path.join(path, name), sha256, f"as in {MANIFEST_FILE}", _OTHER_FILE)
+        check_sha256(os.path.join(path, name), sha256, f"as in {MANIFEST_FILE}", OTHER_FILE)
 
 
 def _records(
@@ -403,9 +399,9 @@ def _scheduled(
     expected = lane_number % lanes.num_lanes * lanes.windows_per_lane + window
     in_order = tf.debugging.Assert(
         tf.reduce_all(batch["window_id"] == expected),
-        [f"{_WRONG}windows out of order: expected window ids", expected, "got"]
+        [f"{WRONG}windows out of order: expected window ids", expected, "got"]
         + [batch["window_id"]],
-        summarize=_NUM_REPORTED_IDS,
+        summarize=NUM_REPORTED_IDS,
     )
     read_before = tf.cast((window - memory_from) * manifest.reuse_len, tf.int32)
     with tf.control_dependencies([in_order]):
@@ -463,82 +459,3 @@ def _check_batch_size(
             f"of {lanes.num_lanes}) to read each of them to its end, such as {size}, "
             f"got {batch_size}"
         )
-
-
-def load_data_tokenizer(manifest: Manifest, path: str) -> Tokenizer:
-    """Loads the tokenizer of a data set.
-
-    Args:
-      manifest: the data set's manifest.
-      path: the data set directory.
-
-    Raises:
-      DataError: the vocabulary is missing, invalid, or not the one in the manifest.
-    """
-    settings = manifest.source.get("settings", {})
-    cleaning = {name: bool(settings.get(name)) for name in TEXT_SETTINGS}
-    tokenizer = Tokenizer(os.path.join(path, VOCAB_FILE), **cleaning)
-    meaning = f"as in {MANIFEST_FILE}"
-    check_sha256(tokenizer.model_file, manifest.vocab_sha256, meaning, _OTHER_FILE)
-    return tokenizer
-
-
-def parse_records(records: tf.Tensor, manifest: Manifest) -> dict[str, tf.Tensor]:
-    """Parses records, and checks that every value is in its range.
-
-    Wrap the code that runs it in `reading_errors`.
-
-    Args:
-      records: string [B], serialized records.
-      manifest: the manifest of their data set.
-
-    Returns:
-      `token_ids`, int64 [B, T], and the scalar features, int64 [B]; see `data.schema`.
-    """
-    schema = {name: tf.io.FixedLenFeature([], tf.int64) for name in SCALAR_FEATURES}
-    schema["token_ids"] = tf.io.FixedLenFeature([manifest.seq_len], tf.int64)
-    example = tf.io.parse_example(records, schema)
-    # The lengths of reuse part, A and B add up to all tokens except two SEP and CLS.
-    a_and_b = manifest.seq_len - manifest.reuse_len - 3
-    ranges = {
-        "token_ids": (0, manifest.vocab_size - 1),
-        "a_length": (0, a_and_b),
-        "b_length": (a_and_b - example["a_length"],) * 2,
-        "is_next": (0, 1),
-        "context_length": (0, tf.int32.max),
-        "is_reversed": (0, int(manifest.bidirectional)),
-        "window_id": (0, tf.int64.max),
-    }
-    checks = [
-        tf.debugging.Assert(
-            tf.reduce_all((example[name] >= low) & (example[name] <= high)),
-            [f"{_WRONG}{name}: expected from", low, "to", high, "got", example[name]],
-            summarize=_NUM_REPORTED_IDS,
-        )
-        for name, (low, high) in ranges.items()
-    ]
-    with tf.control_dependencies([check for check in checks if check is not None]):
-        return {name: tf.identity(value) for name, value in example.items()}
-
-
-def _parsed(
-    records: tf.Tensor, manifest: Manifest, starts: WordStarts, letter_case: np.ndarray
-) -> dict[str, tf.Tensor]:
-    """Converts serialized records, string [B], to features of a batch."""
-    example = parse_records(records, manifest)
-    token_ids_BT = example["token_ids"]
-    is_reversed_B = tf.cast(example["is_reversed"], tf.bool)
-    position_T = tf.range(manifest.seq_len, dtype=tf.int64)
-    first_of_b_B1 = manifest.reuse_len + example["a_length"][:, tf.newaxis] + 1
-    is_past_a_BT, is_cls_T = position_T >= first_of_b_B1, position_T == manifest.seq_len - 1
-    return {
-        "token_ids": tf.cast(token_ids_BT, tf.int32),
-        "segment_ids": tf.cast(is_past_a_BT, tf.int32) + tf.cast(is_cls_T, tf.int32),
-        "is_word_start": starts(token_ids_BT, is_reversed_B),
-        "letter_case": tf.gather(letter_case, token_ids_BT),
-        "can_be_target": token_ids_BT >= NUM_SPECIAL,
-        "is_reversed": is_reversed_B,
-        "context_length": tf.cast(example["context_length"], tf.int32),
-        "is_next": tf.cast(example["is_next"], tf.int32),
-        "window_id": example["window_id"],
-    }

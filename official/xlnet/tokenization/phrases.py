@@ -1,4 +1,4 @@
-"""Word boundaries for whole-word and phrase masking (as ERNIE's phrase and entity masking)."""
+"""Phrases that are masked as a single word (as ERNIE's phrase and entity masking)."""
 
 from __future__ import annotations
 
@@ -16,43 +16,31 @@ from official.xlnet.tokenization.unspaced_scripts import begins_unspaced
 
 _FACTOR = 6364136223846793005  # Multiplier of the rolling hash (Knuth's MMIX), modulo 2**64.
 
-WordStarts = Callable[[tf.Tensor, tf.Tensor], tf.Tensor]
 
-
-def word_starts(tokenizer: Tokenizer, phrases: Sequence[str] = ()) -> WordStarts:
-    """Returns a function that finds the tokens that start a word, treating phrases as one word.
-
-    In scripts without spaces between words, a piece is a word; see `unspaced_scripts`.
+def phrases_as_words(
+    tokenizer: Tokenizer, phrases: Sequence[str]
+) -> Callable[[tf.Tensor, tf.Tensor, tf.Tensor], tf.Tensor]:
+    """Returns a function that makes each phrase a single word; see `word_starts`.
 
     Args:
       tokenizer: the tokenizer.
-      phrases: phrases of at least two words. Occurrences have to match whole words. In scripts
-        without spaces, they have to be split into the same pieces as the phrase alone.
+      phrases: the phrases.
 
     Returns:
-      A function from `token_ids` int [B, T] and `is_reversed` bool [B] to bool [B, T]: whether a
-      token starts a word of the text in its original direction.
+      A function from `token_ids` int [B, T], whether each token starts a word, bool [B, T], and
+      `is_reversed` bool [B] to bool [B, T]: False inside of phrases.
 
     Raises:
       DataError: a phrase has a single word.
-
-    Example, with the phrase `New York`:
-      in  New  York  .      1 1 0 1
     """
-    is_word_start_V = tf.constant(tokenizer.is_word_start)
-    is_start_after_unspaced_V = tf.constant(tokenizer.is_start_after_unspaced)
-    ends_unspaced_V = tf.constant(tokenizer.ends_unspaced)
     forms_of_length = collections.defaultdict(list)
     for phrase in phrases:
         for ids in _tokenizations(tokenizer, phrase):
             forms_of_length[len(ids)].append(ids)
 
-    def starts(token_ids_BT: tf.Tensor, is_reversed_B: tf.Tensor) -> tf.Tensor:
-        is_start_BT = tf.gather(is_word_start_V, token_ids_BT)
-        is_after_BT = _previous(tf.gather(ends_unspaced_V, token_ids_BT), is_reversed_B)
-        is_start_BT |= is_after_BT & tf.gather(is_start_after_unspaced_V, token_ids_BT)
-        if not forms_of_length:
-            return is_start_BT
+    def without_insides(
+        token_ids_BT: tf.Tensor, is_start_BT: tf.Tensor, is_reversed_B: tf.Tensor
+    ) -> tf.Tensor:
         ids_BT = _turned(tf.cast(token_ids_BT, tf.int64), is_reversed_B)
         forward_BT = _turned(is_start_BT, is_reversed_B)
         is_inside_BT = tf.zeros_like(forward_BT)
@@ -61,7 +49,7 @@ def word_starts(tokenizer: Tokenizer, phrases: Sequence[str] = ()) -> WordStarts
             is_inside_BT |= _inside(ids_BT, forward_BT, keys_N, length)
         return _turned(forward_BT & ~is_inside_BT, is_reversed_B)
 
-    return starts
+    return without_insides
 
 
 def _tokenizations(tokenizer: Tokenizer, phrase: str) -> list[list[int]]:
@@ -112,13 +100,6 @@ def _keys(ids_BT: Any, length: int) -> Any:
     for offset in range(1, length):
         key_BS = key_BS * _FACTOR + ids_BT[:, offset : offset + num_places]
     return key_BS
-
-
-def _previous(x_BT: tf.Tensor, is_reversed_B: tf.Tensor) -> tf.Tensor:
-    """The value of the token before each one in the original text; False at the edge."""
-    before_BT = tf.pad(x_BT[:, :-1], [[0, 0], [1, 0]])
-    after_BT = tf.pad(x_BT[:, 1:], [[0, 0], [0, 1]])
-    return tf.where(is_reversed_B[:, tf.newaxis], after_BT, before_BT)
 
 
 def _turned(x_BT: tf.Tensor, is_reversed_B: tf.Tensor) -> tf.Tensor:

@@ -11,7 +11,8 @@ from absl import logging
 
 from official.xlnet.configs.experiment import XLNetConfig
 from official.xlnet.configs.sections import ObjectiveSections
-from official.xlnet.data.pretraining_dataset import Records
+from official.xlnet.data.first_windows import first_windows
+from official.xlnet.data.record_features import load_data_tokenizer
 from official.xlnet.data.schema import Manifest
 from official.xlnet.modeling.objectives import create_objective
 
@@ -46,12 +47,14 @@ def targets_per_window(config: XLNetConfig, data_dir: str) -> dict[str, float]:
       windows that have none.
 
     Raises:
-      DataError: the data set cannot be read, or does not match the configuration.
+      DataError: the manifest or the vocabulary of the data set cannot be read.
     """
-    config.model.fit_vocabulary(Manifest.load(data_dir).vocab_size, data_dir)
-    data = Records(data_dir, config).first_windows(_NUM_WINDOWS).rebatch(_NUM_ROWS)
+    manifest = Manifest.load(data_dir)
+    config.model.fit_vocabulary(manifest.vocab_size, data_dir)
+    tokenizer = load_data_tokenizer(manifest, data_dir)
+    windows = first_windows(data_dir, manifest, _NUM_WINDOWS, tokenizer, config.data.phrases)
     sections = ObjectiveSections.of(config)
-    count = count_targets(data, sections)
+    count = count_targets(windows.rebatch(_NUM_ROWS), sections)
     warn_of_few_targets(count, sections)
     return {
         "targets_per_window": round(count.mean, 2),

@@ -14,9 +14,9 @@ from official.xlnet.data.schema import Manifest
 from official.xlnet.tokenization.blanks import parse_blanks
 from official.xlnet.tokenization.graph.offsets import OffsetTokenizer
 from official.xlnet.tokenization.graph.tokenizer import GraphTokenizer
-from official.xlnet.tokenization.phrases import word_starts
 from official.xlnet.tokenization.special_tokens import UNK_ID, WORD_START
 from official.xlnet.tokenization.tokenizer import Tokenizer
+from official.xlnet.tokenization.word_starts import word_starts
 from tests.helpers.corpora import WORDS, documents_in, prepare, random_documents
 
 BLANKS = [" ", "\n", "\n\n", "  ", "    ", "\t", "\r\n", " " * 23, " " * 24, " " * 57]

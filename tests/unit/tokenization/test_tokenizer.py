@@ -12,8 +12,8 @@ import sentencepiece
 import tensorflow as tf
 
 from official.xlnet.tokenization import tokenizer as tokenizer_module
+from official.xlnet.tokenization.offsets import clean_with_alignment
 from official.xlnet.tokenization.special_tokens import SPECIAL_PIECES
-from official.xlnet.tokenization.text_alignment import clean_with_alignment
 from official.xlnet.tokenization.text_cleaning import clean
 from official.xlnet.tokenization.tokenizer import Tokenizer
 from tests.helpers.compare import assert_refused, assert_same_items

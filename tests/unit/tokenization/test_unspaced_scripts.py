@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from official.xlnet.tokenization.phrases import word_starts
 from official.xlnet.tokenization.tokenizer import Tokenizer
 from official.xlnet.tokenization.unspaced_scripts import begins_unspaced, ends_unspaced
+from official.xlnet.tokenization.word_starts import word_starts
 from tests.helpers.corpora import UDHR, chinese_vocabulary, vocabulary_of
 
 UNSPACED = (

@@ -13,7 +13,7 @@ from official.xlnet.api.convert import convert
 from official.xlnet.checkpoints.any_format import load_config
 from official.xlnet.checkpoints.saving import save_pretrained
 from official.xlnet.configs.experiment import XLNetConfig
-from official.xlnet.data import pretraining_dataset
+from official.xlnet.data import first_windows
 from official.xlnet.data.pretraining_dataset import Records
 from official.xlnet.data.schema import Manifest
 from official.xlnet.modeling.models.xlnet_pretrainer import XLNetPretrainer
@@ -81,7 +81,7 @@ def test_the_unigram_baseline_has_smoothed_counts_and_needs_few_windows(world):
 @pytest.mark.parametrize("bidirectional", [True, False])
 def test_the_first_windows_are_of_lanes_at_equal_distances(tmp_path, monkeypatch, bidirectional):
     """Of both directions, and of more lanes where these have too few windows."""
-    monkeypatch.setattr(pretraining_dataset, "_FIRST_ROWS", 4)
+    monkeypatch.setattr(first_windows, "_FIRST_ROWS", 4)
     num_lanes = 14 if bidirectional else 17
     write_data_set(str(tmp_path), 13, 5, num_lanes, 3, bidirectional)
     records = Records(str(tmp_path))

@@ -15,11 +15,8 @@ from matplotlib.figure import Figure
 
 from official.xlnet.configs.experiment import XLNetConfig
 from official.xlnet.configs.validation import require_one_of
-from official.xlnet.data.pretraining_dataset import (
-    load_data_tokenizer,
-    parse_records,
-    reading_errors,
-)
+from official.xlnet.data.pretraining_dataset import reading_errors
+from official.xlnet.data.record_features import load_data_tokenizer, parse_records
 from official.xlnet.data.schema import SCALAR_FEATURES, Manifest
 from official.xlnet.errors import require_data
 from official.xlnet.files.text import printable
@@ -29,9 +26,9 @@ from official.xlnet.modeling.objectives.permutation_sampling import (
 )
 from official.xlnet.projects.pictures.masks import Masks, make_masks
 from official.xlnet.runtime.display import DisplayMixin
-from official.xlnet.tokenization.phrases import word_starts
 from official.xlnet.tokenization.special_tokens import EOD_ID, NUM_SPECIAL, WORD_START
 from official.xlnet.tokenization.tokenizer import Tokenizer
+from official.xlnet.tokenization.word_starts import word_starts
 
 # ANSI escape sequences.
 _RESET, _BOLD, _REVERSE = "\x1b[0m", "\x1b[1m", "\x1b[7m"

@@ -7,9 +7,9 @@ import tensorflow as tf
 from official.xlnet.configs.sections import ObjectiveSections
 from official.xlnet.errors import DataError
 from official.xlnet.modeling.objectives import create_objective
-from official.xlnet.tokenization.phrases import word_starts
 from official.xlnet.tokenization.special_tokens import MASK_ID, NUM_SPECIAL
 from official.xlnet.tokenization.tokenizer import Tokenizer
+from official.xlnet.tokenization.word_starts import word_starts
 from tests.helpers.compiled import make_model
 from tests.helpers.oracles.causal_reference import causal_logits
 from tests.helpers.tiny import (
