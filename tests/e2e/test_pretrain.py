@@ -22,6 +22,7 @@ from official.xlnet.errors import ConfigError
 from official.xlnet.training.evaluation import evaluate
 from tests.helpers.corpora import read_lane
 from tests.helpers.runs import losses_of
+from tests.helpers.world import with_last_values
 from tests.helpers.wrong_input import full_disk, refused, run
 
 
@@ -183,7 +184,7 @@ def test_a_run_evaluates_and_logs_itself(world, evaluated):
     ],
 )
 def test_wrong_input_is_one_sentence_and_status_2(world, change, sentence, capfd):
-    assert sentence in refused(run(capfd, *arguments(world), *change))
+    assert sentence in refused(run(capfd, *with_last_values([*arguments(world), *change])))
 
 
 @pytest.mark.usefixtures("eager")

@@ -24,6 +24,7 @@ import yaml
 
 from official.xlnet import cli
 from official.xlnet.commands.declarations import declaration
+from official.xlnet.configs.registry import VERBS
 from official.xlnet.modeling.ops.keras import IS_KERAS_3
 from tests.helpers.corpora import as_text, random_documents, recipe, vocabulary_dir
 from tests.helpers.package.of_projects import entries
@@ -55,6 +56,8 @@ class TrainedTask:
 def with_last_values(words):
     """A command in which a later flag replaces an earlier one, where it holds one value."""
     verb = " ".join(words[:2]) if words[0] == "inspect" else words[0]
+    if not VERBS.is_known(verb):
+        return words
     single = {f"--{flag.name}" for flag in declaration(verb).flags if flag.container is None}
     kept = {}
     for place, word in enumerate(words):

@@ -181,8 +181,8 @@ def test_further_training_files_count_by_their_weights(world, tmp_path):
         xlnet.finetune(start, [("a", "b")], [("a", "b")], "x", extra_train={more: 1.0})
 
 
-# Modules that call `run_finetuning`, and the arguments with which they do.
-CALLERS = {"jobs.finetuning": {}} | entries("CALLERS_OF_FINE_TUNING")
+# Modules whose `run_finetuning` is called, and the arguments with which they do.
+CALLERS = {"training.finetuning": {}} | entries("CALLERS_OF_FINE_TUNING")
 
 
 @pytest.mark.parametrize("caller", CALLERS)
