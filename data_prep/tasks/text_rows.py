@@ -104,7 +104,7 @@ def read_text_rows(
 
 def _table_rows(path: str, row_format: RowFormat) -> Iterator[Row]:
     """Rows of a table, with values as JSON has them."""
-    from data_prep.tasks.table import plain
+    from data_prep.tasks.plain_values import plain
 
     reading = Reading(path, TaskConfig(), strict=True, with_labels=False)
     for row in row_format.rows(reading):
