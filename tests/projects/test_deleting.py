@@ -16,7 +16,7 @@ import pytest
 
 from official.xlnet.configs import registry
 from official.xlnet.projects import PROJECTS
-from tests.helpers.documents import ROOT
+from tests.helpers.documents import ROOT, pages_of_deleted_projects
 
 FOLDERS = ("official", "data_prep", "configs", "docs", "tests", "tools", "benchmarks")
 FILES = ("pyproject.toml", "Makefile", "README.md", "CONTRIBUTING.md", "CHANGELOG.md", "mkdocs.yml")
@@ -166,6 +166,11 @@ def test_a_model_is_trained_and_used(copy):
     rest.xlnet("export", model=task, output=folder / "served")
     assert pathlib.Path(folder, "served/1/saved_model.pb").exists()
     rest.xlnet("score", model=model, text="The cat sat.")
+
+
+def test_a_page_of_a_project_is_in_its_readme():
+    """By it, tests of documents know which pages go with a project that is deleted."""
+    assert pages_of_deleted_projects() == set()
 
 
 def test_an_entry_is_taken_out_of_the_table():
