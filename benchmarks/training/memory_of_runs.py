@@ -12,6 +12,7 @@ import gc
 import json
 import multiprocessing
 import tempfile
+from typing import Any
 
 from benchmarks.harness.command_line import parse
 from benchmarks.harness.models import run_xlnet
@@ -20,8 +21,11 @@ from benchmarks.harness.worker import resident_bytes
 _MODEL = {"d_model": 512, "d_inner": 2048, "num_heads": 8, "num_layers": 6, "mem_len": 0}
 _OVERRIDES = [
     *(f"model.{key}={value}" for key, value in _MODEL.items()),
-    *("training.num_steps=3", "training.checkpoint_steps=3", "training.warmup_steps=0"),
-    *("training.batch_size=4", "task.max_length=32"),
+    "training.num_steps=3",
+    "training.checkpoint_steps=3",
+    "training.warmup_steps=0",
+    "training.batch_size=4",
+    "task.max_length=32",
 ]
 _ROWS = [(f"the {word} was made of water", word) for word in ("fine", "dull") * 8]
 # Turns of each loop; "save" writes the model that the later ones load.
@@ -39,7 +43,11 @@ def _turn(loop: str, turn: int, folder: str) -> None:
         config = xlnet.XLNetConfig.from_dict({"model": {**_MODEL, "vocab_size": 300}})
         xlnet.save_pretrained(xlnet.XLNetPretrainer(config), model, vocab)
     elif loop.startswith("finetune"):
-        options = {"output": f"{folder}/{loop}{turn}", "vocab": vocab, "set": _OVERRIDES}
+        options: dict[str, Any] = {
+            "output": f"{folder}/{loop}{turn}",
+            "vocab": vocab,
+            "set": _OVERRIDES,
+        }
         if loop.endswith("runs"):
             xlnet.finetune_repeatedly(None, _ROWS, _ROWS, runs=5, **options)
         else:
