@@ -47,17 +47,25 @@ def main() -> int:
     _xlnet("Vocabulary", "vocab", f"--input={corpus}", f"--output={vocab}", f"--size={_VOCAB_SIZE}")
     _xlnet(
         "Pre-training records",
-        *("prepare", f"--input={corpus}", f"--vocab={vocab}"),
-        *(f"--config={CONFIG}", f"--output={data}"),
+        "prepare",
+        f"--input={corpus}",
+        f"--vocab={vocab}",
+        f"--config={CONFIG}",
+        f"--output={data}",
     )
     _xlnet(
         f"Pre-training, for at most {arguments.minutes:g} minutes; loss in nats per target",
-        *("pretrain", f"--config={CONFIG}", f"--data={data}"),
-        *(f"--output={model}", f"--minutes={arguments.minutes:g}"),
+        "pretrain",
+        f"--config={CONFIG}",
+        f"--data={data}",
+        f"--output={model}",
+        f"--minutes={arguments.minutes:g}",
     )
     _xlnet(
         "Evaluation on held-out documents; unigram_loss is the loss of a unigram baseline",
-        *("evaluate", f"--model={model}", f"--data={data}"),
+        "evaluate",
+        f"--model={model}",
+        f"--data={data}",
     )
     _say("Predictions for masked words of held-out documents")
     _fill_in_blanks(model, data)

@@ -128,8 +128,12 @@ def _commands(root: pathlib.Path) -> dict[str, list[str]]:
         "prepare": ["prepare", text, f"--vocab={vocab}", config, "--num_workers=2", "--output="],
         "pretrain": ["pretrain", config, f"--data={whole / 'prepare'}", "--output="],
         "finetune": [
-            *("finetune", "--task=classification", f"--train={table}", f"--dev={table}"),
-            *(f"--config={root / 'recipe.yaml'}", f"--vocab={vocab / 'spiece.model'}"),
+            "finetune",
+            "--task=classification",
+            f"--train={table}",
+            f"--dev={table}",
+            f"--config={root / 'recipe.yaml'}",
+            f"--vocab={vocab / 'spiece.model'}",
             "--output=",
         ],
         "export": ["export", f"--model={whole / 'finetune'}", "--version=1", "--output="],
@@ -142,11 +146,16 @@ def _commands(root: pathlib.Path) -> dict[str, list[str]]:
             "--output=*/out.npy",
         ],
         "score": [
-            *("score", f"--model={whole / 'pretrain'}", f"--input={lines}", "--order=random"),
+            "score",
+            f"--model={whole / 'pretrain'}",
+            f"--input={lines}",
+            "--order=random",
             "--output=*/out.jsonl",
         ],
         "predict": [
-            *("predict", f"--model={whole / 'finetune'}", f"--input={table}"),
+            "predict",
+            f"--model={whole / 'finetune'}",
+            f"--input={table}",
             "--output=*/out.jsonl",
         ],
     }

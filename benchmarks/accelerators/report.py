@@ -35,12 +35,23 @@ _NAME = ["step", "chip", "rows"]
 _SIZES = ["arguments, GB", "temporaries, GB"]
 _TPU = [*_NAME, *_SIZES, "TFLOP", "GB moved", "roofline, ms", "estimate, ms", "tokens/s"]
 _GPU = [
-    *(*_NAME, "type", *_SIZES),
-    *("moving, ms", "arithmetic, ms", "tokens/s"),
+    *_NAME,
+    "type",
+    *_SIZES,
+    "moving, ms",
+    "arithmetic, ms",
+    "tokens/s",
 ]
 _SLICES = [
-    *("step", "chips", "rows of a chip", "summing, ms"),
-    *("roofline, ms", "estimate, ms", "tokens/s", "days", "windows/s of a host"),
+    "step",
+    "chips",
+    "rows of a chip",
+    "summing, ms",
+    "roofline, ms",
+    "estimate, ms",
+    "tokens/s",
+    "days",
+    "windows/s of a host",
 ]
 
 _RECOMPUTE = "model.recompute=block"

@@ -54,9 +54,14 @@ def main() -> None:
             corpus = f"{directory}/corpus.txt"
             write_repeated(flags.text, corpus, int(float(gigabytes) * 1e9))
             command = [
-                *(sys.executable, "-m", "official.xlnet.cli", "prepare"),
-                *(f"--input={corpus}", f"--vocab={flags.vocab}"),
-                *(f"--config={flags.config}", f"--output={directory}/data"),
+                sys.executable,
+                "-m",
+                "official.xlnet.cli",
+                "prepare",
+                f"--input={corpus}",
+                f"--vocab={flags.vocab}",
+                f"--config={flags.config}",
+                f"--output={directory}/data",
             ]
             start = time.perf_counter()
             peaks[gigabytes] = round(peak_megabytes(command))

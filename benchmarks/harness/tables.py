@@ -59,8 +59,10 @@ def mean_and_spread(values: Sequence[float], digits: int = 3) -> str:
 
 # Code that decides what a training run learns.
 _SOURCES = (
-    *("official/xlnet/modeling/**/*.py", "official/xlnet/data/*.py"),
-    *("official/xlnet/training/optimization.py", "official/xlnet/training/schedules.py"),
+    "official/xlnet/modeling/**/*.py",
+    "official/xlnet/data/*.py",
+    "official/xlnet/training/optimization.py",
+    "official/xlnet/training/schedules.py",
     "data_prep/records/*.py",
 )
 

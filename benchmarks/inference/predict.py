@@ -20,10 +20,17 @@ from benchmarks.harness.models import run_xlnet
 
 _MAX_WORDS = 20  # Words of the longest text.
 _SETTINGS = (
-    *("model.num_layers=1", "model.d_model=32", "model.num_heads=2", "model.d_inner=64"),
-    *("model.vocab_size=500", "model.mem_len=0", "training.batch_size=256"),
-    *("training.num_steps=1", "training.warmup_steps=0"),
-    *("task.max_length=32", "task.num_buckets=2"),
+    "model.num_layers=1",
+    "model.d_model=32",
+    "model.num_heads=2",
+    "model.d_inner=64",
+    "model.vocab_size=500",
+    "model.mem_len=0",
+    "training.batch_size=256",
+    "training.num_steps=1",
+    "training.warmup_steps=0",
+    "task.max_length=32",
+    "task.num_buckets=2",
 )
 
 
@@ -34,12 +41,14 @@ def main() -> None:
         train, source = f"{folder}/train.tsv", f"{folder}/rows.tsv"
         model, output = f"{folder}/model", f"{folder}/predictions.jsonl"
         _write_rows(train, 2000)
+        run_xlnet("vocab", f"--input={train}", "--format=text", f"--output={folder}", "--size=500")
         run_xlnet(
-            *("vocab", f"--input={train}", "--format=text", f"--output={folder}", "--size=500")
-        )
-        run_xlnet(
-            *("finetune", "--task=classification", f"--train={train}", f"--dev={train}"),
-            *(f"--vocab={folder}/spiece.model", f"--output={model}"),
+            "finetune",
+            "--task=classification",
+            f"--train={train}",
+            f"--dev={train}",
+            f"--vocab={folder}/spiece.model",
+            f"--output={model}",
             *(f"--set={setting}" for setting in _SETTINGS),
         )
         for size in map(int, flags.rows):

@@ -30,7 +30,10 @@ _VOCAB_SIZE = 4000
 # (docs/attention_length.md), so memory matters at the start of windows. These windows are four
 # times shorter than those of the recipe.
 _SHORT_WINDOWS = (
-    *("data.seq_len=32", "data.reuse_len=16", "data.num_predict=10", "data.num_lanes=64"),
+    "data.seq_len=32",
+    "data.reuse_len=16",
+    "data.num_predict=10",
+    "data.num_lanes=64",
     "training.batch_size=64",
 )
 
@@ -75,7 +78,9 @@ def _loss(output: str, name: str, *overrides: str) -> float:
 def _compare_memory(flags: argparse.Namespace, seed: int) -> dict[str, Any]:
     """Returns the held-out losses with memory and without."""
     settings = (
-        *(*_SHORT_WINDOWS, f"num_steps={flags.steps}", f"warmup_steps={flags.steps // 8}"),
+        *_SHORT_WINDOWS,
+        f"num_steps={flags.steps}",
+        f"warmup_steps={flags.steps // 8}",
         f"training.seed={seed}",
     )
 

@@ -69,7 +69,10 @@ _RIVALS = {
 _PARTS = ("xlnet_k7", "no_memory", "no_span", "no_bidirectional", "next_sentence")
 _METRICS = {"span": "span, left to right", "alone": "span, context alone"}
 FINETUNING = (
-    *("learning_rate=1e-3", "task.epochs=2", "task.max_length=64", "checkpoint_steps=1000000"),
+    "learning_rate=1e-3",
+    "task.epochs=2",
+    "task.max_length=64",
+    "checkpoint_steps=1000000",
 )
 
 Results = Mapping[str, Sequence[dict[str, Any]]]  # {row: result of each seed}.

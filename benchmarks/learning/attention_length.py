@@ -179,8 +179,12 @@ def read_sliding(model, document: np.ndarray, length: int, num: int) -> tuple[np
 def write(rows: list[dict], document: str, num_tokens: int) -> None:
     """Writes the table of a document."""
     head = (
-        *("attention length", "perplexity, memory", "perplexity, sliding"),
-        *("ms per token, memory", "ms per token, sliding", "speedup"),
+        "attention length",
+        "perplexity, memory",
+        "perplexity, sliding",
+        "ms per token, memory",
+        "ms per token, sliding",
+        "speedup",
     )
     cells = (
         (

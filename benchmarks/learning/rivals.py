@@ -63,7 +63,9 @@ _LIKELIHOODS = ("token", "span, left to right", "span, context alone")
 _WARMUP = 10  # One step in so many.
 _FINETUNING = [
     "task.summary=mean",  # CLS is not a good summary in a network this small.
-    *("learning_rate=1e-3", "task.epochs=2", "task.max_length=64"),
+    "learning_rate=1e-3",
+    "task.epochs=2",
+    "task.max_length=64",
     "checkpoint_steps=1000000",
 ]
 

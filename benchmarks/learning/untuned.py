@@ -33,8 +33,11 @@ _DATA_SETS = {
     "mpqa": SENTENCES,
     "rte": ("task.max_length=128", "task.num_buckets=2"),
     "reviews": (
-        *("task.max_length=128", "task.num_buckets=1", "task.long_texts=windows"),
-        *("task.max_windows=12", "task.window_stride=128"),
+        "task.max_length=128",
+        "task.num_buckets=1",
+        "task.long_texts=windows",
+        "task.max_windows=12",
+        "task.window_stride=128",
     ),
 }
 _RATES = (1e-5, 1e-4, 3e-4, 1e-3, 3e-3)

@@ -87,7 +87,10 @@ def ablation(table: Table) -> bytes:
     colors = [_THEIRS if title.startswith(("BERT", "DAE")) else _OURS for title in titles]
     low, high = means.min(), means.max()
     return _bar_picture(
-        *(titles, means, colors, "{:.2f}"),
+        titles,
+        means,
+        colors,
+        "{:.2f}",
         xlabel="-log p of a held-out span, nats (the axis does not start at 0)",
         size=(8, 0.9 + 0.36 * len(titles)),
         xlim=(max(0.0, 2 * low - high), high + 0.3 * (high - low) + 0.01),
@@ -171,7 +174,10 @@ def accelerators(rows: list[dict[str, Any]]) -> bytes:
     names = [f"{step}, {chip}, {size} rows" for (step, chip), (_, size) in best.items()]
     colors = [_OURS if step == "base" else _THIRD for step, _ in best]
     return _bar_picture(
-        *(names, [rate for rate, _ in best.values()], colors, "{:,.0f}"),
+        names,
+        [rate for rate, _ in best.values()],
+        colors,
+        "{:,.0f}",
         xlabel="tokens per second and chip, at most",
         size=(7.5, 0.9 + 0.36 * len(names)),
     )

@@ -64,8 +64,11 @@ def make_models(shape: str, folder: str) -> None:
     """Writes a classifier with random weights, HF's form of it, and its exports."""
     overrides = [
         f"vocab_size={_VOCAB_SIZE}",
-        *("mem_len=0", "precision=float32", "task.max_length=512"),
-        *("task.name=classification", "task.labels=[bad, good]"),
+        "mem_len=0",
+        "precision=float32",
+        "task.max_length=512",
+        "task.name=classification",
+        "task.labels=[bad, good]",
     ]
     config = xlnet.XLNetConfig.load(f"configs/{shape}.yaml", overrides)
     write_model(f"{folder}/model", xlnet.XLNetTaskModel, config)

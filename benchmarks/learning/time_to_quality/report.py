@@ -141,6 +141,11 @@ def _loss(runs: list[Row]) -> float:
 
 def _fields(run: Run) -> dict[str, Any]:
     return {
-        **{"recipe": run.recipe, "text": run.text, "peer": run.peer, "seed": run.seed},
-        **{"num_steps": run.steps, "rate": run.rate, "settings": run.settings},
+        "recipe": run.recipe,
+        "text": run.text,
+        "peer": run.peer,
+        "seed": run.seed,
+        "num_steps": run.steps,
+        "rate": run.rate,
+        "settings": run.settings,
     }

@@ -178,7 +178,9 @@ def _our_command(run: Run, directory: str, output: str) -> list[str]:
         f"training.keep_checkpoints={NUM_CHECKPOINTS + 1}",
     ]
     return [
-        *("official.xlnet.cli", "pretrain", f"--config={config_of(run.recipe)}"),
+        "official.xlnet.cli",
+        "pretrain",
+        f"--config={config_of(run.recipe)}",
         f"--data={os.path.join(directory, 'data')}",
         f"--output={os.path.join(output, 'model')}",
         *(f"--set={override}" for override in overrides),
@@ -187,11 +189,15 @@ def _our_command(run: Run, directory: str, output: str) -> list[str]:
 
 def _peer_command(run: Run, directory: str, output: str) -> list[str]:
     return [
-        *(f"{_PEERS}.{run.peer}", f"--config={config_of(run.recipe)}", f"--output={output}"),
+        f"{_PEERS}.{run.peer}",
+        f"--config={config_of(run.recipe)}",
+        f"--output={output}",
         f"--windows={os.path.join(directory, WINDOWS)}",
         f"--vocab={os.path.join(directory, 'vocab', 'spiece.model')}",
         f"--data={os.path.join(directory, 'data')}",
-        *(f"--rate={run.rate}", f"--steps={run.steps}", f"--seed={run.seed}"),
+        f"--rate={run.rate}",
+        f"--steps={run.steps}",
+        f"--seed={run.seed}",
     ]
 
 
