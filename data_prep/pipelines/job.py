@@ -31,8 +31,9 @@ from data_prep.records.splits import split_documents
 from official.xlnet.configs.model import ModelConfig
 from official.xlnet.configs.registry import TEXT_FORMATS
 from official.xlnet.data.file_names import MANIFEST_FILE
-from official.xlnet.data.lost_rows import check_lost, check_unknown
+from official.xlnet.data.lost_rows import check_lost
 from official.xlnet.data.schema import SCHEMA_VERSION, Manifest, SplitManifest
+from official.xlnet.data.text_counts import check_unknown
 from official.xlnet.errors import DataError
 from official.xlnet.files import file_system
 from official.xlnet.files.atomic import write_bytes

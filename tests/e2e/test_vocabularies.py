@@ -14,7 +14,7 @@ from official.xlnet.checkpoints.model_directory import PARTS
 from official.xlnet.checkpoints.source import open_source
 from official.xlnet.checkpoints.xlnet_format import write_variables
 from official.xlnet.configs.model import ModelConfig
-from official.xlnet.data.lost_rows import check_unknown
+from official.xlnet.data.text_counts import check_unknown
 from official.xlnet.errors import ConfigError, DataError
 from official.xlnet.tokenization.vocabulary_file import read_vocabulary, write_vocabulary
 from tests.helpers.world import command

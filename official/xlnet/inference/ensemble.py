@@ -10,7 +10,7 @@ from typing import Any
 from official.xlnet.configs.registry import TASKS
 from official.xlnet.configs.validation import OF_OUTPUTS
 from official.xlnet.data.examples import Example
-from official.xlnet.data.lost_rows import check_unknown
+from official.xlnet.data.text_counts import check_unknown
 from official.xlnet.errors import ConfigError, require_config
 from official.xlnet.inference.task_prediction import (
     evaluate_examples,

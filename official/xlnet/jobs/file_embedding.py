@@ -17,8 +17,8 @@ from data_prep.tasks.text_rows import Row, text_chunks
 from official.xlnet.checkpoints.any_format import load_tokenizer
 from official.xlnet.checkpoints.model_directory import load_encoder
 from official.xlnet.data.json_lines import write_json_lines
-from official.xlnet.data.lost_rows import check_unknown, log_counts
 from official.xlnet.data.result_files import VECTORS, check_ending, vector_file
+from official.xlnet.data.text_counts import check_unknown, log_counts
 from official.xlnet.data.text_files import Answers
 from official.xlnet.errors import ConfigError, require_config
 from official.xlnet.files.arguments import STANDARD

@@ -9,8 +9,8 @@ from typing import Any
 
 from data_prep.tasks.text_rows import Row, text_chunks
 from official.xlnet.data.json_lines import write_json_lines
-from official.xlnet.data.lost_rows import check_unknown, log_counts
 from official.xlnet.data.result_files import require_json_lines
+from official.xlnet.data.text_counts import check_unknown, log_counts
 from official.xlnet.data.text_files import Answers
 from official.xlnet.inference import generation
 from official.xlnet.inference.decoding.sampling import Sampling

@@ -19,8 +19,8 @@ from official.xlnet.configs.validation import require
 from official.xlnet.data.examples import Example
 from official.xlnet.data.graph_names import columns_of_inputs
 from official.xlnet.data.json_lines import write_json_lines
-from official.xlnet.data.lost_rows import check_unknown, log_counts
 from official.xlnet.data.result_files import require_json_lines
+from official.xlnet.data.text_counts import check_unknown, log_counts
 from official.xlnet.data.text_files import Answers, batched, incoming_rows
 from official.xlnet.errors import require_config
 from official.xlnet.files.arguments import STANDARD

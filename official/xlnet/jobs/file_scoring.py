@@ -12,8 +12,8 @@ import numpy as np
 from data_prep.tasks.text_rows import Row, text_chunks
 from official.xlnet.configs.registry import ORDER_ESTIMATES
 from official.xlnet.data.json_lines import write_json_lines
-from official.xlnet.data.lost_rows import check_unknown, log_counts
 from official.xlnet.data.result_files import require_json_lines
+from official.xlnet.data.text_counts import check_unknown, log_counts
 from official.xlnet.data.text_files import Answers
 from official.xlnet.errors import require_data
 from official.xlnet.inference.language_model import loaded

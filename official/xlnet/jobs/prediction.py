@@ -15,7 +15,7 @@ from official.xlnet.configs.registry import TASK_PAGES
 from official.xlnet.configs.validation import require
 from official.xlnet.data.examples import Example
 from official.xlnet.data.file_names import MANIFEST_FILE
-from official.xlnet.data.lost_rows import log_counts
+from official.xlnet.data.text_counts import log_counts
 from official.xlnet.files.arguments import AnyPath, require_apart
 from official.xlnet.files.public import public
 from official.xlnet.inference.ensemble import Ensemble

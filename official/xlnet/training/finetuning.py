@@ -21,7 +21,8 @@ from official.xlnet.configs.experiment import XLNetConfig
 from official.xlnet.configs.registry import RUN_FILES, TASKS
 from official.xlnet.configs.validation import require_one_of
 from official.xlnet.data.examples import Example, examples_checksum
-from official.xlnet.data.lost_rows import MAX_LOST, check_lost, check_unknown
+from official.xlnet.data.lost_rows import MAX_LOST, check_lost
+from official.xlnet.data.text_counts import check_unknown
 from official.xlnet.errors import ConfigError
 from official.xlnet.files.json_files import write_json
 from official.xlnet.files.locks import only_writer
