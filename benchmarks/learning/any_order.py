@@ -44,11 +44,6 @@ from benchmarks.learning.common import (
 )
 from official import xlnet
 from official.xlnet.inference.scoring_windows import window_length
-from official.xlnet.projects.any_order.consistency import Consistency, consistency
-from official.xlnet.projects.any_order.context_length import (
-    losses_by_context,
-    relative_context_lengths,
-)
 
 # Of "permutation, K = 6"; other rows take as many as cost the same, or have as many targets.
 _STEPS = 1600
@@ -178,6 +173,8 @@ def _run(
     flags: Any, name: str, steps: int, seed: int, texts: Sequence[str], passages: Sequence[str]
 ) -> dict[str, Any]:
     """Trains one row with one seed, and reads the texts and passages with it."""
+    from official.xlnet.projects.any_order.context_length import losses_by_context
+
     print(f"{name}, {steps} steps, seed {seed}", file=sys.stderr, flush=True)
     row = ROWS[name]
     settings = [*row.settings, *flags.set, f"num_steps={steps}", f"warmup_steps={steps // 10}"]
@@ -232,6 +229,8 @@ def readings(scorer: xlnet.Scorer, texts: Sequence[str], is_causal: bool) -> dic
 
 def agreement(scorer: xlnet.Scorer, texts: Sequence[str], window: int) -> dict[str, float]:
     """Fields of `Consistency`, in nats: means over the texts of at most `window` tokens."""
+    from official.xlnet.projects.any_order.consistency import Consistency, consistency
+
     short = [score.text for score in scorer(texts) if len(score.pieces) <= window]
     return dict(zip(Consistency._fields, np.mean(consistency(scorer, short), axis=0), strict=True))
 
@@ -261,6 +260,8 @@ def _span_losses(
 
 def with_context_lengths(runs: list[dict[str, Any]]) -> list[dict[str, Any]]:
     """Replaces losses by context with effective lengths, relative to other rows of the seed."""
+    from official.xlnet.projects.any_order.context_length import relative_context_lengths
+
     losses = [run.pop("contexts", None) for run in runs]
     for seed in {run["seed"] for run in runs}:
         group = {

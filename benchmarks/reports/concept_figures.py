@@ -16,7 +16,6 @@ import numpy as np
 
 from benchmarks.harness.command_line import flag, parse, required
 from official.xlnet.files.json_files import write_json
-from official.xlnet.projects.pictures.attention_patterns import find_patterns
 from official.xlnet.runtime.pictures import new_figure, png
 
 RESULTS = "docs/concepts.json"
@@ -137,6 +136,8 @@ def coverage(tree: dict[str, Any]) -> bytes:
 
 def with_patterns(tree: dict[str, Any]) -> dict[str, Any]:
     """The attention maps, and the strongest head of each pattern as it is found today."""
+    from official.xlnet.projects.pictures.attention_patterns import find_patterns
+
     found = find_patterns(np.array(tree["attention"]["weights"]))
     heads = [[head.pattern, head.layer, head.head, round(head.strength, 2)] for head in found]
     return {"attention": tree["attention"], "patterns": heads}

@@ -19,14 +19,13 @@ from benchmarks.learning import stale
 from benchmarks.reports import figures
 from official import xlnet
 from tests.helpers.documents import ROOT, blocks
+from tests.helpers.package.of_projects import rows
 from tools import api_page
 
 DOCS = ROOT / "docs"
 IMAGE = re.compile(r"!\[[^\]]*\]\((?:docs/)?images/(\w+)\.png\)")
 TABLE_END = re.compile(r"<!-- end: ([^>]*) -->")
 MODULES = [
-    "projects.survey.bert",
-    "projects.survey.universal",
     "modeling.depth.stacked",
     "modeling.layers.feed_forward",
     "modeling.layers.relative_attention",
@@ -44,6 +43,7 @@ MODULES = [
     "tasks.ranking.metrics",
     "training.evaluation",
     "training.optimization",
+    *rows("EXAMPLES_IN_DOCSTRINGS"),
 ]
 
 

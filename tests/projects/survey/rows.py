@@ -46,3 +46,5 @@ ADAPTED_DEPTHS = {"shared": {"depth": "shared"}}
 ADDED_VARIABLES = [
     ({"objective.next_sentence": True}, {"next_sentence/kernel": [22], "next_sentence/bias": []})
 ]
+EXAMPLES_IN_DOCSTRINGS = ["projects.survey.bert", "projects.survey.universal"]
+KINDS_WITH_BASELINES = ["classification"]

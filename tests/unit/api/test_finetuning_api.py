@@ -21,7 +21,7 @@ from official.xlnet.jobs.baselines import add_baselines
 from official.xlnet.jobs.finetuning import task_configuration
 from official.xlnet.training.finetuning import saved_configuration
 from tests.helpers.corpora import vocabulary_dir
-from tests.helpers.package.of_projects import entries
+from tests.helpers.package.of_projects import entries, rows
 from tests.helpers.task_corpora import task_file
 from tests.helpers.world import command
 
@@ -203,7 +203,7 @@ def test_further_training_files_are_not_evaluated_on(caller, tmp_path):
     assert (train.count(1.0) + len(dev), train.count(0.5), {*dev}) == (12, 17, {1.0})
 
 
-@pytest.mark.parametrize("kind", ["classification", "question_answering"])
+@pytest.mark.parametrize("kind", ["question_answering", *rows("KINDS_WITH_BASELINES")])
 def test_baselines_are_shown_and_added_to_the_metrics(kind, world, tmp_path, capfd):
     task = world.task(kind)
     for name in ("config.yaml", "spiece.model", "metrics.json"):
