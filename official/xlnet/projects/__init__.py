@@ -4,7 +4,8 @@ The core imports no project, and a project imports no other. The table below has
 which names its modules register. A module is imported when one of its names is first looked up.
 Recipes are in the folder `recipes` of a project, and are found by their names.
 
-To remove a project, delete its folder, its tests (`tests/projects/<name>`) and its entry.
+To remove a project, delete its folder, its tests (`tests/projects/<name>`) and its entry; then run
+`python -m tools.api_page`, which writes the pages of commands and names anew.
 """
 
 from __future__ import annotations
