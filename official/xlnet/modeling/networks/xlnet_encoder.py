@@ -311,7 +311,7 @@ class XLNetEncoder(Encoder):
 _EXPECTED = re.compile(
     r"Gradients do not exist for variables \['[^',]*mask_embedding(:0)?'\]"
     r"|Assets written to: .*/\.incomplete-"
-    r"|\d+ out of the last \d+ calls to <(bound method TaskNetwork\.forward|function Scorer)"
+    r"|\d+ out of the last \d+ calls to <(bound method TaskNetwork\.forward|function ScoringPasses)"
 )
 tf.get_logger().addFilter(lambda record: not _EXPECTED.match(record.getMessage()))
 # Inputs that the attention mask is made from.
