@@ -18,8 +18,8 @@ import os
 import random
 from typing import TYPE_CHECKING, Any
 
-from official.xlnet.configs.former_modules import register_former_modules
 from official.xlnet.configs.registry import PUBLIC_NAMES
+from official.xlnet.files.former_modules import register_former_modules
 from official.xlnet.modeling.ops.keras_names import register_names
 
 # Device files of NVIDIA, AMD and WSL. TensorFlow reports an error of cuInit if there is no GPU.

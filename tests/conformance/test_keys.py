@@ -28,9 +28,10 @@ from official.xlnet.checkpoints.model_directory import create_model_dir
 from official.xlnet.configs import registry
 from official.xlnet.configs.base import SETTINGS, key_types, register_settings
 from official.xlnet.configs.experiment import XLNetConfig
+from official.xlnet.configs.key_marks import FIXED, MAY_CHANGE, UnreadWith
 from official.xlnet.configs.model import ModelConfig
 from official.xlnet.configs.training import TrainingConfig
-from official.xlnet.configs.validation import FIXED, MAY_CHANGE, Range, UnreadWith
+from official.xlnet.configs.validation import Range
 from official.xlnet.errors import ConfigError
 from official.xlnet.training.finetuning_loop import FineTuningLoop
 from official.xlnet.training.pretraining_loop import PretrainingLoop

@@ -11,7 +11,7 @@ import sys
 import pytest
 
 from official.xlnet.configs import registry
-from official.xlnet.configs.former_modules import FORMER, name_today
+from official.xlnet.files.former_modules import FORMER, name_today
 from official.xlnet.files.registry import full_name
 from official.xlnet.projects import PROJECTS
 from tests.helpers.documents import ROOT

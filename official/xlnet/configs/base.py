@@ -10,8 +10,9 @@ import typing
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from typing import Any, ClassVar, TypeVar
 
+from official.xlnet.configs.key_marks import KeyMark, UnreadWith
 from official.xlnet.configs.registry import SETTINGS
-from official.xlnet.configs.validation import FINITE, KeyMark, UnreadWith, require
+from official.xlnet.configs.validation import FINITE, require
 from official.xlnet.errors import ConfigError, did_you_mean, require_config
 from official.xlnet.files.schema import conform, python_scalar, shown, without_rules
 
@@ -368,3 +369,20 @@ def nearest(key: str, known: Collection[str], full: Mapping[str, str] | None = N
     """Returns the end of a message about an unknown key: the one that it may stand for."""
     advice = "keys of an extension require importing its module (--import=MODULE)"
     return did_you_mean(key, known, full=full) or f"; known keys: {', '.join(known)}; {advice}"
+
+
+def with_former_methods(owner: type, names: Mapping[str, str]) -> None:
+    """Gives the methods that a class defines their former names, and those of others the new ones.
+
+    So a subclass in another package may define, or call, a method by its former name.
+
+    Args:
+      owner: the class.
+      names: {former name of a method: its name}.
+    """
+    methods = dict(vars(owner))
+    for former_name, name in names.items():
+        if name in methods:
+            setattr(owner, former_name, methods[name])
+        elif former_name in methods:
+            setattr(owner, name, methods[former_name])

@@ -25,10 +25,11 @@ import os
 from collections.abc import Callable, Collection, Sequence
 
 from official.xlnet.configs.experiment import CONFIG_FILE, XLNetConfig, recipe_path
+from official.xlnet.configs.key_marks import FROM_DATA
 from official.xlnet.configs.registry import DEFAULT_TASK, task_settings
 from official.xlnet.configs.task import TaskConfig
 from official.xlnet.configs.training import TrainingConfig
-from official.xlnet.configs.validation import FROM_DATA, require
+from official.xlnet.configs.validation import require
 from official.xlnet.files.yaml_files import read_yaml
 
 _BASE_RATE, _BASE_PARAMETERS, _EXPONENT, _MAX_RATE = 3e-5, 118e6, 0.95, 3e-3

@@ -7,15 +7,9 @@ from collections.abc import Callable
 from typing import Annotated, Any, NamedTuple
 
 from official.xlnet.configs.base import Section
+from official.xlnet.configs.key_marks import UnreadWith
 from official.xlnet.configs.registry import AUXILIARY, INPUT_FORMATS, OBJECTIVES
-from official.xlnet.configs.validation import (
-    COUNT_OR_NONE,
-    NOT_NEGATIVE,
-    SHARE,
-    Range,
-    UnreadWith,
-    require,
-)
+from official.xlnet.configs.validation import COUNT_OR_NONE, NOT_NEGATIVE, SHARE, Range, require
 
 _WITHOUT_MASKS = UnreadWith("kind", ("permutation", "causal"))
 

@@ -6,18 +6,13 @@ import dataclasses
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Annotated, Any, ClassVar
 
-from official.xlnet.configs.base import Section, key_types
-from official.xlnet.configs.former_modules import with_former_methods
+from official.xlnet.configs.base import Section, key_types, with_former_methods
+from official.xlnet.configs.key_marks import FROM_DATA, MAY_CHANGE, OF_HEAD, OF_OUTPUTS, NewRuns
 from official.xlnet.configs.registry import SETTINGS, TASKS
 from official.xlnet.configs.validation import (
     COUNT,
     COUNT_OR_NONE,
-    FROM_DATA,
-    MAY_CHANGE,
     NOT_NEGATIVE,
-    OF_HEAD,
-    OF_OUTPUTS,
-    NewRuns,
     require,
     require_one_of,
 )

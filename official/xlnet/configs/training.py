@@ -8,18 +8,16 @@ from typing import Annotated
 
 from official.xlnet.configs.base import Section
 from official.xlnet.configs.choices import PRODUCTS
+from official.xlnet.configs.key_marks import FIXED, MAY_CHANGE, UnreadWith
 from official.xlnet.configs.registry import OPTIMIZERS, SCHEDULES
 from official.xlnet.configs.validation import (
     COUNT,
     COUNT_OR_NONE,
-    FIXED,
-    MAY_CHANGE,
     NOT_NEGATIVE,
     POSITIVE,
     RATE,
     SEED,
     Range,
-    UnreadWith,
     require,
 )
 from official.xlnet.files.schema import OneOf

@@ -7,8 +7,8 @@ import math
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
+from official.xlnet.configs.key_marks import OF_OUTPUTS
 from official.xlnet.configs.registry import TASKS
-from official.xlnet.configs.validation import OF_OUTPUTS
 from official.xlnet.data.examples import Example
 from official.xlnet.data.text_counts import check_unknown
 from official.xlnet.errors import ConfigError, require_config

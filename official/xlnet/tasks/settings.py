@@ -5,18 +5,10 @@ from __future__ import annotations
 from typing import Annotated
 
 from official.xlnet.configs.base import register_settings
+from official.xlnet.configs.key_marks import FROM_DATA, OF_HEAD, NewRuns, UnreadWith
 from official.xlnet.configs.registry import ANSWER_MODULES
 from official.xlnet.configs.task import TaskConfig
-from official.xlnet.configs.validation import (
-    COUNT,
-    FROM_DATA,
-    OF_HEAD,
-    RATE,
-    NewRuns,
-    Range,
-    UnreadWith,
-    require,
-)
+from official.xlnet.configs.validation import COUNT, RATE, Range, require
 from official.xlnet.files.schema import OneOf
 
 _UNREAD_WITHOUT_CLASSES = UnreadWith("name", ("regression", "multi_label"))

@@ -14,8 +14,8 @@ from typing import Any, ClassVar, TypeVar
 import numpy as np
 import tensorflow as tf
 
+from official.xlnet.configs.base import with_former_methods
 from official.xlnet.configs.experiment import XLNetConfig
-from official.xlnet.configs.former_modules import with_former_methods
 from official.xlnet.configs.registry import TASKS
 from official.xlnet.configs.task import TaskConfig
 from official.xlnet.data.examples import Example

@@ -11,8 +11,8 @@ from absl import logging
 
 from official.xlnet.checkpoints.any_format import load_config
 from official.xlnet.configs.experiment import XLNetConfig
+from official.xlnet.configs.key_marks import OF_HEAD
 from official.xlnet.configs.registry import TASKS
-from official.xlnet.configs.validation import OF_HEAD
 from official.xlnet.data.examples import Example
 from official.xlnet.errors import DataError
 

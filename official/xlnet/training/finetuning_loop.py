@@ -15,7 +15,7 @@ from official.xlnet.configs.base import Section
 from official.xlnet.configs.data import TEXT_SETTINGS
 from official.xlnet.configs.experiment import XLNetConfig
 from official.xlnet.configs.finetuning_defaults import describe_settings
-from official.xlnet.configs.validation import MAY_CHANGE
+from official.xlnet.configs.key_marks import MAY_CHANGE
 from official.xlnet.data.examples import Example
 from official.xlnet.errors import require_config
 from official.xlnet.inference.task_prediction import evaluate_examples

@@ -12,8 +12,8 @@ from absl import logging
 from official.xlnet.checkpoints import pretrained_directory
 from official.xlnet.checkpoints.checkpoint_files import SavedState, best_heldout_loss
 from official.xlnet.configs.experiment import XLNetConfig
+from official.xlnet.configs.key_marks import FIXED
 from official.xlnet.configs.sections import ObjectiveSections
-from official.xlnet.configs.validation import FIXED
 from official.xlnet.data.pretraining_dataset import reading_errors
 from official.xlnet.errors import require_data
 from official.xlnet.modeling.models.xlnet_pretrainer import XLNetPretrainer

@@ -1,7 +1,7 @@
 """Tasks of others define and call methods by their names of 1.0.0."""
 
+from official.xlnet.configs.key_marks import MAY_CHANGE, OF_HEAD
 from official.xlnet.configs.task import TaskConfig
-from official.xlnet.configs.validation import MAY_CHANGE, OF_HEAD
 from official.xlnet.tasks.task import Task
 from official.xlnet.tasks.text_task import TextTask
 

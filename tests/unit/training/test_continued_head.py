@@ -7,7 +7,7 @@ import pytest
 
 from official import xlnet
 from official.xlnet.configs.experiment import XLNetConfig
-from official.xlnet.configs.validation import OF_HEAD
+from official.xlnet.configs.key_marks import OF_HEAD
 from official.xlnet.data.examples import TextExample
 from official.xlnet.jobs.finetuning import task_configuration
 from official.xlnet.testing.tasks import require_same

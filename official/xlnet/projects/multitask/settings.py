@@ -7,9 +7,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Annotated, Any
 
 from official.xlnet.configs.base import register_settings
+from official.xlnet.configs.key_marks import OF_HEAD, OF_OUTPUTS
 from official.xlnet.configs.registry import DATASETS
 from official.xlnet.configs.task import TaskConfig
-from official.xlnet.configs.validation import OF_HEAD, OF_OUTPUTS, require, require_one_of
+from official.xlnet.configs.validation import require, require_one_of
 from official.xlnet.errors import DataError, require_data
 from official.xlnet.tasks.settings import AnswerModuleConfig, CandidatesConfig
 

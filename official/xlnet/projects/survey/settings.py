@@ -6,18 +6,12 @@ from typing import Annotated
 
 from official.xlnet.configs.base import register_settings
 from official.xlnet.configs.experiment import XLNetConfig
+from official.xlnet.configs.key_marks import OF_HEAD, UnreadWith
 from official.xlnet.configs.model import ModelConfig
 from official.xlnet.configs.objective import ObjectiveConfig
 from official.xlnet.configs.registry import SETTINGS
 from official.xlnet.configs.task import TaskConfig
-from official.xlnet.configs.validation import (
-    COUNT,
-    OF_HEAD,
-    RATE,
-    Range,
-    UnreadWith,
-    require,
-)
+from official.xlnet.configs.validation import COUNT, RATE, Range, require
 from official.xlnet.tasks.settings import AnswerModuleConfig
 
 _NETWORKS = ("bert", "gpt", "gpt2")

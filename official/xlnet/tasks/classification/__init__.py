@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import Annotated, Any
 
 from official.xlnet.configs.base import register_settings
-from official.xlnet.configs.validation import UnreadWith, require
+from official.xlnet.configs.key_marks import UnreadWith
+from official.xlnet.configs.validation import require
 from official.xlnet.files.schema import OneOf
 from official.xlnet.tasks.settings import AnswerModuleConfig
 

@@ -6,7 +6,8 @@ import dataclasses
 from typing import Annotated
 
 from official.xlnet.configs.base import register_settings
-from official.xlnet.configs.validation import COUNT, FINITE, MAY_CHANGE
+from official.xlnet.configs.key_marks import MAY_CHANGE
+from official.xlnet.configs.validation import COUNT, FINITE
 from official.xlnet.data.examples import Example
 from official.xlnet.tasks.settings import QueryConfig
 

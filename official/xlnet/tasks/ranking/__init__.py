@@ -6,7 +6,7 @@ import dataclasses
 from typing import Annotated
 
 from official.xlnet.configs.base import register_settings
-from official.xlnet.configs.validation import OF_HEAD
+from official.xlnet.configs.key_marks import OF_HEAD
 from official.xlnet.data.examples import Example
 from official.xlnet.files.schema import OneOf
 from official.xlnet.tasks.settings import CandidatesConfig

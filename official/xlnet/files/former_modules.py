@@ -7,7 +7,6 @@ import importlib.machinery
 import importlib.util
 import sys
 import types
-from collections.abc import Mapping
 from typing import Any
 
 _PACKAGE = "official.xlnet."
@@ -104,20 +103,3 @@ class _Alias:
 
     def exec_module(self, module: types.ModuleType) -> None:
         module.__spec__ = self._spec  # The import system has replaced it.
-
-
-def with_former_methods(owner: type, names: Mapping[str, str]) -> None:
-    """Gives the methods that a class defines their former names, and those of others the new ones.
-
-    So a subclass in another package may define, or call, a method by its former name.
-
-    Args:
-      owner: the class.
-      names: {former name of a method: its name}.
-    """
-    methods = dict(vars(owner))
-    for former_name, name in names.items():
-        if name in methods:
-            setattr(owner, former_name, methods[name])
-        elif former_name in methods:
-            setattr(owner, name, methods[former_name])
