@@ -25,6 +25,7 @@ _PARTS = (
 
 def _enter() -> None:
     modules: list[dict[str, str]] = [{} for _ in _PARTS]
+    of_tasks = modules[0]
     folders = [module.name for module in pkgutil.iter_modules(tasks.__path__) if module.ispkg]
     for folder in folders:
         package = importlib.import_module(f"{tasks.__name__}.{folder}")
@@ -36,6 +37,9 @@ def _enter() -> None:
         for part_modules, (_, file) in zip(modules, _PARTS, strict=True):
             if file in files:
                 part_modules.update(dict.fromkeys(names, f"tasks.{folder}.{file}"))
+        for name in names:
+            if name in files:  # A folder of several tasks may have a file for each.
+                of_tasks[name] = f"tasks.{folder}.{name}"
         if "formats" in files:
             formats = getattr(package, "HEAD_FORMATS", names)
             HEAD_FORMATS.modules.update(dict.fromkeys(formats, f"tasks.{folder}.formats"))

@@ -6,14 +6,13 @@ import decimal
 import re
 import unicodedata
 from collections.abc import Callable, Collection, Iterable, Sequence
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
 
 from official.xlnet.configs.experiment import XLNetConfig
 from official.xlnet.errors import DataError, did_you_mean, require_data
 
-_FLOAT32_RESOLUTION = 1e-5  # With two digits more than float32 has, for errors of a percent.
 LEAST_PROBABILITY = 1e-6  # As predictions are rounded; no model can veto a class.
 _NUMBER = re.compile(r"[-+]?(0|[1-9][0-9]{0,17})(\.[0-9]{1,9})?(e[-+]?[0-9]{1,2})?", re.IGNORECASE)
 _TRUTH = ("true", "false")
@@ -24,7 +23,6 @@ _TYPES: dict[str, Callable[[str], Any]] = {
     "float": float,
     "bool": lambda name: meaning(name) == "true",
 }
-_LEAST_SCALE = 1e-18  # Its square is a normal number of float32.
 
 
 def in_order(labels: Iterable[str]) -> list[str]:
@@ -142,42 +140,6 @@ def error_of_class(probabilities: Any, expected: Any, predicted: Any) -> tuple[f
     return error, probabilities[predicted]
 
 
-def target_of(labels: Sequence[float], where: str) -> tuple[float, float]:
-    """Returns mean and standard deviation of the labels of a regression.
-
-    Args:
-      labels: the training labels.
-      where: names the data in the error.
-
-    Raises:
-      DataError: the labels are the same, or differ by less than float32 resolves.
-
-    Example:
-      >>> target_of([1150.0, 3300.0], "training data")
-      (2225.0, 1075.0)
-    """
-    values = np.array(labels, np.float64)
-    require_data(np.ptp(values) != 0, where, "at least two different labels", "one")
-    mean, scale = float(np.mean(values)), float(np.std(values))
-    least = max(_FLOAT32_RESOLUTION * abs(mean), _LEAST_SCALE)
-    require_data(
-        scale >= least,
-        where,
-        f"labels whose standard deviation is at least {least:.1g}, as they are about {mean:g} "
-        "and computed in float32",
-        f"{scale:.1g}; subtract a constant from the labels, or multiply them by one",
-    )
-    return mean, scale
-
-
-def complete_target(config: XLNetConfig, labels: Sequence[float]) -> None:
-    """Sets `task.target_means` and `task.target_scales`, unless set; see `target_of`."""
-    mean, scale = target_of(labels, "training data")
-    task = cast(Any, config.task)
-    if not task.target_means:
-        task.target_means, task.target_scales = (mean,), (scale,)
-
-
 def label_index(labels: Sequence[str], label, where: str) -> int:
     """Returns the index of a label.
 
@@ -263,17 +225,6 @@ def with_label_type(prediction: dict[str, Any], label_type: str) -> dict[str, An
 def rounded(probability_C: np.ndarray) -> list[float]:
     """Returns probabilities with six digits, for JSON."""
     return [round(float(p), 6) for p in probability_C]
-
-
-def mean_score(predictions: Sequence[dict[str, Any]]) -> dict[str, Any]:
-    """Combines the predictions of several models that have a `score`.
-
-    Example:
-      >>> mean_score([{"id": "1", "score": 1.0}, {"id": "1", "score": 2.0}])
-      {'id': '1', 'score': 1.5}
-    """
-    mean_score = float(np.mean([prediction["score"] for prediction in predictions]))
-    return predictions[0] | {"score": mean_score}
 
 
 def softmax(logits: np.ndarray) -> np.ndarray:

@@ -57,6 +57,8 @@ class Task:
       reads_long_texts: whether it reads `task.long_texts` other than `truncate`.
       typical: a few labelled examples, which `testing.check_task` trains on.
       predicts_numbers: whether it predicts one number for each example.
+      text_label: for a label of a whole text, what it is: `class`, `classes` or `number`; a bag of
+        words can predict it.
       majority_name: what the line of baselines calls the baseline `majority`.
       labels: `task.labels`; for one of several data sets, its own classes.
       parts: the tasks of the data sets by their names (`example.subtask`); {} if there is only one.
@@ -69,6 +71,7 @@ class Task:
     metric_note = ""
     majority_name: ClassVar[str] = "majority class"
     predicts_numbers: ClassVar[bool] = False
+    text_label: ClassVar[str] = ""
     metrics: ClassVar[tuple[str, ...]] = ()
     reads_long_texts: ClassVar[bool] = False
     typical: ClassVar[Sequence[Example]] = ()

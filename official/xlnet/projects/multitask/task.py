@@ -12,13 +12,8 @@ from official.xlnet.data.examples import TextExample
 from official.xlnet.errors import require_data
 from official.xlnet.projects.multitask.settings import MultitaskConfig
 from official.xlnet.tasks.batching import Unit
-from official.xlnet.tasks.labels import (
-    check_forms,
-    check_hidden,
-    in_order,
-    label_index,
-    target_of,
-)
+from official.xlnet.tasks.labels import check_forms, check_hidden, in_order, label_index
+from official.xlnet.tasks.number_labels import target_of
 from official.xlnet.tasks.settings import AnswerModuleConfig
 from official.xlnet.tasks.task import Prediction, Task, in_groups, register_task
 

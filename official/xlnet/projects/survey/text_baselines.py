@@ -16,7 +16,6 @@ import pandas as pd
 
 from official.xlnet.configs.registry import BASELINES
 from official.xlnet.data.examples import TextExample
-from official.xlnet.tasks.classification.task import Classification, MultiLabel, Regression
 from official.xlnet.tasks.task import Task, metrics_of
 from official.xlnet.tasks.text_task import TextTask
 from official.xlnet.tokenization.unspaced_scripts import CHARACTERS
@@ -58,7 +57,7 @@ def text_baselines(
       label texts, or has rankings, too.
     """
     parts = task.parts.values() or [task]
-    if not all(isinstance(part, Classification | MultiLabel | Regression) for part in parts):
+    if not all(part.text_label for part in parts):
         return None
     if not all(isinstance(example, TextExample) for example in (*train, *dev)):
         return None
@@ -111,9 +110,9 @@ def _logits(task: TextTask, train, dev) -> dict[str, np.ndarray]:
     linear = linear_model.LogisticRegression(C=_INVERSE_PENALTY, max_iter=_MAX_ITERATIONS)
     majority = dummy.DummyClassifier(strategy="prior")
     fit: Callable = _class_logits
-    if isinstance(task, Regression):
+    if task.text_label == "number":
         linear, majority, fit = linear_model.Ridge(), dummy.DummyRegressor(), _numbers
-    elif isinstance(task, MultiLabel):
+    elif task.text_label == "classes":
         linear, majority = (multiclass.OneVsRestClassifier(m) for m in (linear, majority))
         fit = _label_logits
     num_classes = len(task.labels)

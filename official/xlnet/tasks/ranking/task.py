@@ -11,7 +11,7 @@ import tensorflow as tf
 from official.xlnet.configs.task import TaskConfig
 from official.xlnet.errors import require_data
 from official.xlnet.tasks.batching import Unit
-from official.xlnet.tasks.labels import mean_score
+from official.xlnet.tasks.number_labels import mean_score
 from official.xlnet.tasks.ranking import RankingConfig, RankingExample
 from official.xlnet.tasks.ranking.metrics import evaluate_ranking
 from official.xlnet.tasks.task import Task, in_parts, register_task
