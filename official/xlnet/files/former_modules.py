@@ -1,4 +1,4 @@
-"""Names of 1.0.0 that still work: modules that have moved, and methods with other names."""
+"""Modules that have moved since 1.0.0 are still imported by their former names."""
 
 from __future__ import annotations
 
@@ -36,14 +36,7 @@ FORMER = {
     "files.mirror": "projects.buckets.mirror",
     "files.staging": "files.urls",
     "garden": "projects.garden",
-    "analysis.attention_maps": "projects.pictures.attention_maps",
-    "analysis.attention_page": "projects.pictures.attention_page",
-    "analysis.attention_patterns": "projects.pictures.attention_patterns",
-    "analysis.html_page": "projects.pictures.html_page",
-    "analysis.masks": "projects.pictures.masks",
-    "analysis.record_windows": "projects.pictures.record_windows",
-    "analysis.report_page": "projects.pictures.report_page",
-    "analysis.window_page": "projects.pictures.window_page",
+    "analysis": "projects.pictures",
     "commands.inspect": "projects.pictures.inspect_verbs",
     "runtime.agreement": "projects.clusters.workers",
     "runtime.clusters": "projects.clusters.environment",
