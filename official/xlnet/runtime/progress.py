@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import math
 import os
+import random
 import sys
 import threading
 import time
@@ -151,9 +152,15 @@ def waiting(what: str) -> contextlib.AbstractContextManager[None]:
     return elapsed_time(what, _SILENT_SECONDS) if is_terminal else contextlib.nullcontext()
 
 
-def loading_tensorflow() -> contextlib.AbstractContextManager[None]:
-    """`waiting` for an import of TensorFlow."""
-    return waiting("loading TensorFlow")
+@contextlib.contextmanager
+def loading_tensorflow() -> Iterator[None]:
+    """`waiting` for an import of TensorFlow, whose draws leave Python's random state as it was."""
+    state = random.getstate()
+    try:
+        with waiting("loading TensorFlow"):
+            yield
+    finally:
+        random.setstate(state)
 
 
 def per_second(num_items: int, start: float) -> float:

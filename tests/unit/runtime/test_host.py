@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 from official import xlnet
+from official.xlnet.runtime.progress import loading_tensorflow
 from official.xlnet.training.pretraining_loop import PretrainingLoop
 from tests.helpers.compare import assert_refused
 
@@ -43,3 +44,11 @@ def test_pretraining_ends_when_its_directory_was_moved_and_made_anew(world, tmp_
         steps=3,
     )
     assert not output.exists() and (moved / "config.yaml").exists()
+
+
+def test_loading_tensorflow_draws_nothing_from_the_random_state():
+    """Its import draws from Python's, in the body of a command's function."""
+    before = random.getstate()
+    with loading_tensorflow():
+        random.random()
+    assert random.getstate() == before
