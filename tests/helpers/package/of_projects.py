@@ -4,9 +4,11 @@ A table is a list of rows or a dictionary, under the same name in the files of a
 """
 
 import importlib
+import pathlib
 
 from official.xlnet.projects import PROJECTS
-from tests.helpers.documents import ROOT
+
+ROOT = pathlib.Path(__file__).parents[3]
 
 
 def _tables(name):
