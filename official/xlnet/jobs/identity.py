@@ -16,7 +16,7 @@ def identity_of(call: Any, chunk_size: int) -> dict[str, Any] | None:
     """Returns JSON of everything that the answers of a call depend on; see `Answers`.
 
     That is every argument, with what is in the models and in the input file in the place of their
-    paths, and without the output.
+    paths, and without the output. How a file is read depends on its name and its folder's, too.
 
     Args:
       call: a dataclass of all arguments of a verb, from which its job reads them; among them
@@ -32,11 +32,16 @@ def identity_of(call: Any, chunk_size: int) -> dict[str, Any] | None:
     if not is_file or not (source is None or os.path.isfile(source)):
         return None
     models = [model] if isinstance(model, str) else model
+    content, names = None, None
+    if source is not None:
+        content = sha256_of(source)
+        names = os.path.abspath(source).split(os.sep)[-2:]
     return {
         "version": __version__,
         "call": type(call).__name__,
         "models": [[weights_checksum(path), load_config(path).as_dict()] for path in models],
-        "input": None if source is None else sha256_of(source),
+        "input": content,
+        "input_names": names,
         "chunk_size": chunk_size,
         **arguments,
     }
