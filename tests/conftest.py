@@ -17,13 +17,14 @@ set_environment_defaults()
 def pytest_ignore_collect(collection_path, config):
     """Leaves out files that import PyTorch where their tests, all slow, are not selected.
 
-    With Keras 3, those of the Model Garden, which needs tf_keras, too; without it, its own.
+    With Keras 3, those of the Model Garden, which needs tf_keras, too; without it, its own, and the
+    limits of what jobs import.
     """
     from official.xlnet.modeling.ops.keras import IS_KERAS_3  # Before any test imports tf_keras.
 
     if collection_path.name == "garden":
         return True if IS_KERAS_3 else None
-    if collection_path.name == "test_options_of_keras_3.py":
+    if collection_path.name in ("test_options_of_keras_3.py", "test_imports_of_jobs.py"):
         return None if IS_KERAS_3 else True
     needs_torch = (
         "parity" in collection_path.parts or collection_path.name == "test_transformers.py"

@@ -8,7 +8,6 @@ import pydoc_data.topics
 
 import pytest
 
-from official.xlnet.modeling.ops.keras import IS_KERAS_3
 from tests.helpers.package.statements import imported_by, statements
 
 # {job: most statements}
@@ -37,10 +36,7 @@ UNUSED = {
     "score": ("training.", "trainable_model", "checkpoints.convert", "serving.", "xlnet.tasks."),
     "embed": ("training.", "trainable_model", "checkpoints.convert", "serving."),
 }
-pytestmark = [
-    pytest.mark.slow,
-    pytest.mark.skipif(not IS_KERAS_3, reason="the limits are of Keras 3"),
-]
+pytestmark = pytest.mark.slow
 
 
 @pytest.fixture(scope="module")

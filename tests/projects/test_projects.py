@@ -1,12 +1,8 @@
 """The tables of names, and the core without projects."""
 
 import importlib
-import os
 import pathlib
 import re
-import shutil
-import subprocess
-import sys
 
 import pytest
 
@@ -15,38 +11,6 @@ from official.xlnet.files.former_modules import FORMER, name_today
 from official.xlnet.files.registry import full_name
 from official.xlnet.projects import PROJECTS
 from tests.helpers.documents import ROOT
-
-CODE = """
-import sys
-import tensorflow as tf
-from official import xlnet
-from official.xlnet.errors import ConfigError
-from tests.helpers.tiny import random_windows, tiny_config
-
-vocabulary, folder, recipes = sys.argv[1:]
-assert xlnet.__file__.startswith(folder)
-tokenizer = xlnet.Tokenizer(vocabulary, lowercase=False, keep_accents=False)
-model = xlnet.XLNetPretrainer(tiny_config(vocab_size=len(tokenizer)))
-model.compile(xlnet.create_optimizer(model.config.training, 2), run_eagerly=True)
-model.fit(tf.data.Dataset.from_tensors(random_windows(1, batch=4)), verbose=0)
-xlnet.save_pretrained(model, folder + "/model", tokenizer)
-loaded = xlnet.load_encoder(folder + "/model")
-for one, other in zip(loaded.get_weights(), model.encoder.get_weights(), strict=True):
-    assert (one == other).all()
-
-
-def show(make, *arguments, **settings):
-    try:
-        make(*arguments, **settings)
-    except ConfigError as error:
-        print(error)
-
-
-for recipe in ("ablation/bert", "ablation/next_sentence", "gpt", "tiny", "universal"):
-    show(xlnet.XLNetConfig.load, f"{recipes}/{recipe}.yaml")
-show(xlnet.XLNetPretrainer, xlnet.XLNetConfig.load(recipes + "/ernie2.yaml", ["vocab_size=99"]))
-"""
-
 
 SITE = ROOT / "mkdocs.yml"
 TABLES = [table for table in vars(registry).values() if isinstance(table, registry.Registry)]
@@ -117,26 +81,3 @@ def test_the_page_of_the_architecture_lists_the_verbs_of_a_project(project):
     names = [name for table, _, x in PROJECTS[project] if table is registry.VERBS for name in x]
     listed = re.findall(r"`(?:xlnet )?([a-z_ ]+)`", row.rpartition(" | ")[2].partition(";")[0])
     assert listed == names or (not names and "xlnet" not in row)
-
-
-@pytest.mark.slow
-def test_the_core_works_without_its_extensions(tmp_path, vocab_file):
-    shutil.copytree(
-        ROOT / "official",
-        tmp_path / "official",
-        ignore=shutil.ignore_patterns("extensions", "__pycache__"),
-    )
-    environment = {**os.environ, "PYTHONPATH": f"{tmp_path}{os.pathsep}{ROOT}"}
-    result = subprocess.run(
-        [sys.executable, "-c", CODE, vocab_file, str(tmp_path), ROOT / "configs"],
-        cwd=tmp_path,
-        env=environment,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert result.returncode == 0, result.stderr[-2000:]
-    lines = result.stdout.splitlines()
-    assert len(lines) == 6, lines
-    for line in lines:
-        assert "an extension require importing its module (--import=MODULE)" in line
