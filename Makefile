@@ -16,7 +16,7 @@ JAX_VENV := .venv-tpu
 JAX := $(JAX_VENV)/.installed-jax-0.10.2-libtpu-0.0.52-cuda-12.9.86
 HF4_VENV := .venv-hf4
 HF4 := $(HF4_VENV)/.installed-transformers-4.57.3-sentencepiece-0.2.3
-# Two workers: each imports TensorFlow and takes up to 3 GB.
+# Two workers: each imports TensorFlow and takes up to 2 GB.
 WORKERS := --numprocesses=2 --dist=worksteal
 TESTS ?= tests
 # `make test KERAS=2` runs the tests with tf_keras in place of Keras 3.
@@ -36,7 +36,7 @@ export XLNET_TEST_COSTS ?= build/costs.json
 export XLNET_JAX_PYTHON ?= $(wildcard $(CURDIR)/$(JAX_VENV)/bin/python)
 export XLNET_HF4_PYTHON ?= $(wildcard $(CURDIR)/$(HF4_VENV)/bin/python)
 
-.PHONY: help setup setup-all browser demo test test-changed test-all fuzz journeys mutants test-install bazel-test coverage parity tpu-check gpu-check check audit \
+.PHONY: help setup setup-all browser demo test test-changed test-all costs fuzz journeys mutants test-install bazel-test coverage parity tpu-check gpu-check check audit \
   format release bench figures notebooks docs
 
 help:  ## Show the targets.
@@ -55,6 +55,9 @@ demo: $(ENVIRONMENT)  ## Pre-train a tiny XLNet on the documentation of the inst
 
 test: $(ENVIRONMENT)  ## Run the tests (not those marked slow), or some: TESTS=tests/unit/tasks.
 	$(IN_VENV) -m pytest $(WORKERS) $(TESTS) $(PYTEST_FLAGS)
+
+costs: $(ENVIRONMENT)  ## Run the fast tests and write what they cost to tests/costs.json.
+	$(IN_VENV) -m pytest $(WORKERS) --record-costs
 
 # Handed out one by one: the cheapest come first.
 test-changed: $(ENVIRONMENT)  ## Run the tests that the changes since main can break, up to the first failure.

@@ -32,8 +32,17 @@ def pytest_ignore_collect(collection_path, config):
     return True if needs_torch and config.option.markexpr == "not slow" else None
 
 
+@pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items):
-    """Names with an address differ from worker to worker, which ends a run of several."""
+    """Marks as slow what is nightly, and all tests of projects but the quick one of each.
+
+    Names with an address, which differ from worker to worker and end a run of several, are refused.
+    """
+    for item in items:
+        is_of_project = "projects" in item.path.parts and item.path.parent.name != "projects"
+        is_quick = item.get_closest_marker("quick") is not None
+        if item.get_closest_marker("nightly") or (is_of_project and not is_quick):
+            item.add_marker("slow")
     addressed = [item.nodeid for item in items if " at 0x" in item.nodeid]
     if addressed:
         raise pytest.UsageError(f"give `ids` that are the same in every process: {addressed[0]}")

@@ -26,6 +26,7 @@ from official.xlnet import cli
 from official.xlnet.commands.declarations import declaration
 from official.xlnet.configs.registry import VERBS
 from official.xlnet.modeling.ops.keras import IS_KERAS_3
+from tests.cpu_meter import METER
 from tests.helpers.corpora import as_text, random_documents, recipe, vocabulary_dir
 from tests.helpers.package.of_projects import entries
 from tests.helpers.task_corpora import KINDS, several_files, task_file
@@ -148,7 +149,7 @@ class World:
             if not (done := pathlib.Path(f"{path}.done")).exists():
                 with contextlib.suppress(FileNotFoundError, NotADirectoryError):
                     shutil.rmtree(path)
-                with eagerly(False):
+                with METER.charge_to(f"world {name}"), eagerly(False):
                     make(str(path))
                 if self.sources not in ("", _sources()):
                     (self.root / MIXED).touch()
