@@ -12,6 +12,8 @@ from official.xlnet.files.registry import full_name
 from official.xlnet.projects import PROJECTS
 from tests.helpers.documents import ROOT
 
+pytestmark = pytest.mark.quick
+
 SITE = ROOT / "mkdocs.yml"
 TABLES = [table for table in vars(registry).values() if isinstance(table, registry.Registry)]
 
@@ -81,3 +83,11 @@ def test_the_page_of_the_architecture_lists_the_verbs_of_a_project(project):
     names = [name for table, _, x in PROJECTS[project] if table is registry.VERBS for name in x]
     listed = re.findall(r"`(?:xlnet )?([a-z_ ]+)`", row.rpartition(" | ")[2].partition(";")[0])
     assert listed == names or (not names and "xlnet" not in row)
+
+
+@pytest.mark.parametrize("project", PROJECTS)
+def test_a_project_has_a_quick_test(project):
+    """Which `make test` runs; the others are slow."""
+    files = (ROOT / "tests/projects" / project).glob("test_*.py")
+    texts = [file.read_text(encoding="utf-8") for file in files]
+    assert any("pytest.mark.quick" in text for text in texts), f"mark a cheap test of {project}"

@@ -36,7 +36,7 @@ def scorers(models):
     ("kind", "orders"),
     [
         ("permutation", [*PERMUTATIONS, "right_to_left", "inside_out", "confidence", "entropy"]),
-        ("denoising", [[1, 2, 0], "entropy"]),
+        pytest.param("denoising", [[1, 2, 0], "entropy"], marks=pytest.mark.quick),
     ],
 )
 def test_probabilities_of_all_strings_sum_to_1_in_every_order(kind, orders):

@@ -59,6 +59,7 @@ def test_reading(root):
     answers.assert_parts_are_read(root)
 
 
+@pytest.mark.quick
 def test_files_are_replaced_whole_or_stay(root):
     answers.assert_files_are_replaced_whole(root)
 

@@ -228,7 +228,9 @@ def test_workers_whose_lists_differ_say_so_at_once(seed):
     assert len(told) >= 2 and (time.monotonic() - begun < 7 or len(told) < len(calls))
 
 
-@pytest.mark.parametrize(("order", "num_told"), [((0, 1, 2), 3), ((1, 0, 2), 2)])
+@pytest.mark.parametrize(
+    ("order", "num_told"), [pytest.param((0, 1, 2), 3, marks=pytest.mark.quick), ((1, 0, 2), 2)]
+)
 def test_a_late_worker_with_another_list_is_told_so_by_whichever_it_meets(order, num_told):
     """By the first, which tells all of them, or by one that has joined the first."""
     usual = [f"127.0.0.1:{port}" for port in free_ports(3)]

@@ -24,6 +24,7 @@ def inputs(side):
     }
 
 
+@pytest.mark.quick
 @pytest.mark.parametrize("memory", [0, 7])
 @pytest.mark.parametrize("side", ["left", "right"])
 def test_outputs_are_those_of_the_encoder_on_each_row_alone(side, memory):

@@ -37,7 +37,7 @@ TASK = {
 }
 
 
-@pytest.mark.parametrize("name", KINDS)
+@pytest.mark.parametrize("name", [pytest.param("nli", marks=pytest.mark.quick), *list(KINDS)[1:]])
 def test_losses_are_those_of_tasks_of_their_own(name):
     config = task_config(name="multitask", **TASK)
     head = create_head(config)

@@ -54,6 +54,7 @@ def maps(model_dir):
     return attention_maps(model_dir, TEXT, text_pair="So they say.")
 
 
+@pytest.mark.quick
 def test_maps_of_a_pair_give_what_the_layers_give(model_dir, maps):
     """Hidden states computed with the maps are those of the encoder."""
     encoder, tokenizer = load_encoder(model_dir), load_tokenizer(model_dir)

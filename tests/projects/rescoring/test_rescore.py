@@ -21,6 +21,7 @@ def refused(outcome):
     return outcome.err.splitlines()[-1]
 
 
+@pytest.mark.quick
 def test_the_best_of_each_n_best_list_by_weights(capfd, world, tmp_path):
     """The first of equals; without weights, all hypotheses with their scores."""
     lists = [[("the cat", -1.5), ("a cat sat", -1), ("", -9)], [("in time", 0), ("in time", 0)]]

@@ -51,6 +51,7 @@ def run_of(beir):
     return scores_of((row[0], row[2], row[4]) for row in rows if 6 <= int(row[0][1:]) < 12)
 
 
+@pytest.mark.quick
 def test_a_run_is_the_baseline_of_its_reranker(beir, tmp_path, capfd):
     test, (model, _) = f"{beir}/qrels/test.tsv", random_task("ranking", gain="linear")
     saved, expected = save_task(model, str(tmp_path / "model")), trec_eval(beir, run_of(beir))

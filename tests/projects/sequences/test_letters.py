@@ -130,6 +130,7 @@ def test_digits_are_classes_of_letters():
     assert task.config.task.labels == ("0", "1")
 
 
+@pytest.mark.quick
 @pytest.mark.parametrize("name", ["token_classification", "token_regression"])
 def test_each_letter_has_the_token_it_is_in(name):
     """Loss, its items and predictions by hand, of tokens of several letters and several windows."""

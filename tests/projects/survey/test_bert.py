@@ -46,6 +46,7 @@ def depends_on(encoder, ids, **inputs):
     return np.stack(columns, axis=1)
 
 
+@pytest.mark.quick
 def test_who_sees_whom():
     ids = random_ids(6, batch=2, tokens=5)
     bert = rival_encoder()

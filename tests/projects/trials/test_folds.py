@@ -17,6 +17,7 @@ from tests.helpers.corpora import vocabulary_dir
 from tests.unit.api.test_finetuning_api import SHORT, TINY
 
 
+@pytest.mark.quick
 @pytest.mark.parametrize("kind", ["texts", "words", "group", "group of words"])
 def test_copies_or_groups_are_in_one_fold(kind):
     """So the held-out part does not tell what the model has seen; a common text joins no groups."""
