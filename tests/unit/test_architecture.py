@@ -212,11 +212,23 @@ def test_tests_of_the_core_import_no_project():
 
 @pytest.mark.parametrize("task", TASKS)
 def test_the_core_imports_no_task(task, edges):
-    """The names of a task are found in its folder."""
+    """Nor does a task import another; projects may, as packages of others may."""
     package = f"official.xlnet.tasks.{task}"
+    registry = f'configs.registry, such as FILE_READERS["{task}"]'
     for module, used in edges.items():
         if not module.startswith((package, "official.xlnet.projects.", "benchmarks", "tools")):
-            assert not [name for name in used if name.startswith(package)], module
+            found = [name for name in used if name.startswith(package)]
+            assert not found, f"{module} imports {found}: find the part by its name in {registry}"
+
+
+def test_both_pages_say_how_a_task_uses_another():
+    """By its name in a registry: the example of one page is the rule of the other."""
+    extending = (ROOT / "docs/extending.md").read_text(encoding="utf-8")
+    assert 'register_reader("polarity")(FILE_READERS["classification"])' in extending
+    assert 'register_head("polarity")(HEADS["classification"])' in extending
+    assert '`FILE_READERS["classification"]`' in PAGE.read_text(encoding="utf-8")
+    imported = re.findall(r"official\.xlnet\.tasks\.(\w+)", extending)
+    assert not {*imported} & {*TASKS}, "docs/extending.md imports the folder of a task"
 
 
 def test_the_experiment_is_read_at_the_edge(edges):
