@@ -1,4 +1,4 @@
-"""Every task of the registry: complete by `check_task`, documented, its metrics by hand."""
+"""Every task of the registry: complete by `check_task`, documented, its metrics by oracles."""
 
 import re
 
@@ -16,7 +16,11 @@ from official.xlnet.tasks.task import Task, metrics_of, register_task
 from official.xlnet.tasks.token_classification import TaggedExample
 from official.xlnet.testing import check_task
 from tests.helpers.documents import ROOT
+from tests.helpers.oracles.metrics import METRICS
+from tests.helpers.package.of_projects import entries
 
+# {task: {metric: a function of examples and predictions that computes it in another way}}
+ORACLES = METRICS | entries("ORACLES")
 WHOLE = {"classification"}  # With a fast test without `quick`.
 SLOW = [
     pytest.param(name, False, marks=pytest.mark.slow) for name in TASKS.names() if name not in WHOLE
@@ -27,17 +31,9 @@ SLOW = [
     ("name", "quick"), [*((name, name not in WHOLE) for name in TASKS.names()), *SLOW]
 )
 def test_a_task_is_complete(name, quick):
-    check_task(name, quick=quick)
+    check_task(name, quick=quick, oracles=ORACLES.get(name, {}))
     page = (ROOT / "docs/tasks.md").read_text(encoding="utf-8")
     assert re.search(rf"^\| `{name}` \|", page, re.MULTILINE), "no row in docs/tasks.md"
-
-
-def f1(true, predicted):
-    return 2 * np.sum(true & predicted) / (np.sum(true) + np.sum(predicted))
-
-
-def ranks(values):
-    return np.argsort(np.argsort(values))
 
 
 def task_of(name, labels=()):
@@ -47,57 +43,37 @@ def task_of(name, labels=()):
     return task
 
 
-def test_metrics_by_hand():
-    """Of random predictions; those of other tasks have tests of their own."""
+def test_metrics_of_random_predictions():
+    """Of more classes than the examples of `check_task` have."""
     rng, number = np.random.default_rng(0), 37
-    true, predicted = rng.random((2, number, 3)) < 0.4
-    flags = true[:, 0], predicted[:, 0]
-    scores = rng.random((2, number))
-    is_equal = np.mean(flags[0] == flags[1])
-    names = np.array(["a", "b", "c"])
-    of_names = [f1(*pair) for pair in zip(true.T, predicted.T, strict=True)]
-    correlation = np.corrcoef(*scores)[0, 1]
+    names, scores = np.array(["a", "b", "c"]), rng.random((2, number))
+    true, predicted = names[rng.integers(3, size=(2, number))]
+    has_true, has_predicted = rng.random((2, number, 3)) < 0.4
+    choices = rng.integers(3, size=(2, number)).tolist()
+    groups = rng.choice(["high", "middle"], number)
+    share = dict.fromkeys(names, 1 / 3)
     cases = {
         "classification": (
-            [TextExample("", (), names[int(x)]) for x in flags[0]],
-            [{"label": names[int(x)]} for x in flags[1]],
-            {
-                "accuracy": is_equal,
-                "f1": f1(*flags),
-                "macro_f1": (f1(*flags) + f1(~flags[0], ~flags[1])) / 2,
-                "matthews": np.corrcoef(*flags)[0, 1],
-            },
+            [TextExample("", (), name) for name in true],
+            [{"label": name, "probabilities": share} for name in predicted],
         ),
         "multi_label": (
-            [TextExample("", (), tuple(names[row])) for row in true],
-            [{"probabilities": dict(zip(names, row, strict=True))} for row in predicted],
-            {
-                "micro_f1": f1(true, predicted),
-                "macro_f1": np.mean(of_names),
-                "exact_match": np.mean(np.all(true == predicted, axis=1)),
-            },
+            [TextExample("", (), tuple(names[row])) for row in has_true],
+            [{"probabilities": dict(zip(names, row, strict=True))} for row in has_predicted],
         ),
         "regression": (
             [TextExample("", (), x) for x in scores[0]],
             [{"score": x} for x in scores[1]],
-            {
-                "pearson": correlation,
-                "spearman": np.corrcoef(*map(ranks, scores))[0, 1],
-                "mean_squared_error": np.mean((scores[0] - scores[1]) ** 2),
-                "root_mean_squared_error": np.sqrt(np.mean((scores[0] - scores[1]) ** 2)),
-                "mean_absolute_error": np.mean(np.abs(scores[0] - scores[1])),
-                "r2": 1 - np.mean((scores[0] - scores[1]) ** 2) / np.var(scores[0]),
-            },
         ),
         "multiple_choice": (
-            [ChoiceExample("", (), (), int(x)) for x in flags[0]],
-            [{"choice": int(x)} for x in flags[1]],
-            {"accuracy": is_equal},
+            [ChoiceExample("", (), (), *x) for x in zip(choices[0], groups, strict=True)],
+            [{"choice": x} for x in choices[1]],
         ),
     }
-    for name, (examples, predictions, expected) in cases.items():
-        labels = list(names[: 2 if name == "classification" else 3])
-        found = task_of(name, labels).evaluate(examples, predictions)
+    for name, arguments in cases.items():
+        found = task_of(name, list(names)).evaluate(*arguments)
+        assert len(found) >= 3
+        expected = {metric: ORACLES[name][metric](*arguments) for metric in found}
         assert found == pytest.approx(expected), name
 
 

@@ -41,6 +41,26 @@ def in_order(labels: Iterable[str]) -> list[str]:
     return sorted(labels, key=sort_key)
 
 
+def in_numerical_order(labels: Sequence[str]) -> tuple[str, ...]:
+    """Returns classes that are numbers from the lowest to the highest.
+
+    Raises:
+      DataError: they are not all numbers, so that their order is unknown.
+
+    Example:
+      >>> in_numerical_order(["10", "9.5", "-1"])
+      ('-1', '9.5', '10')
+    """
+    forms = {label: meaning(label) for label in labels}
+    require_data(
+        all(map(_NUMBER.fullmatch, forms.values())),
+        "training data",
+        "the order of the classes, as task.labels=[LOWEST,…,HIGHEST] (only numbers have one)",
+        ", ".join(labels),
+    )
+    return tuple(sorted(labels, key=lambda label: decimal.Decimal(forms[label])))
+
+
 def meaning(label: str) -> str:
     """Returns the canonical form of a label: labels with equal forms are spellings of one.
 

@@ -21,6 +21,7 @@ from official.xlnet.configs.task import TaskConfig
 from official.xlnet.data.examples import Example
 from official.xlnet.errors import require_config
 from official.xlnet.tasks.batching import Arrays, Unit
+from official.xlnet.tasks.labels import in_numerical_order
 from official.xlnet.tokenization.graph.packing import needed_lengths, pack
 from official.xlnet.tokenization.graph.ragged import ragged, rows_of
 from official.xlnet.tokenization.tokenizer import Tokenizer
@@ -57,6 +58,8 @@ class Task:
       reads_long_texts: whether it reads `task.long_texts` other than `truncate`.
       typical: a few labelled examples, which `testing.check_task` trains on.
       predicts_numbers: whether it predicts one number for each example.
+      has_ordered_classes: whether its classes have an order, such as grades: those that are no
+        numbers then need `task.labels`, from the lowest to the highest.
       text_label: for a label of a whole text, what it is: `class`, `classes` or `number`; a bag of
         words can predict it.
       majority_name: what the line of baselines calls the baseline `majority`.
@@ -71,6 +74,7 @@ class Task:
     metric_note = ""
     majority_name: ClassVar[str] = "majority class"
     predicts_numbers: ClassVar[bool] = False
+    has_ordered_classes: ClassVar[bool] = False
     text_label: ClassVar[str] = ""
     metrics: ClassVar[tuple[str, ...]] = ()
     reads_long_texts: ClassVar[bool] = False
@@ -298,6 +302,23 @@ def in_groups(
         outputs_of_group = read(group_key, [items[index] for index in indices])
         outputs |= zip(indices, outputs_of_group, strict=True)
     return [outputs[index] for index in range(len(items))]
+
+
+def complete_task(task: type[Task], config: XLNetConfig, examples: Sequence[Example]) -> None:
+    """Fills in the settings of `config.task` by `Task.complete_settings`; ordered classes in order.
+
+    Args:
+      task: the class of the task.
+      config: the experiment configuration, changed in place.
+      examples: the training examples.
+
+    Raises:
+      DataError: the examples cannot be trained on, or the order of classes is unknown.
+    """
+    has_labels = bool(config.task.labels)
+    task.complete_settings(config, examples)
+    if task.has_ordered_classes and not has_labels:
+        config.task.labels = in_numerical_order(config.task.labels)
 
 
 TaskClass = TypeVar("TaskClass", bound=type[Task])

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import dataclasses
 import fnmatch
 import inspect
 import itertools
@@ -12,7 +11,7 @@ import math
 import pathlib
 import shutil
 import tempfile
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 from unittest import mock
 
@@ -33,6 +32,14 @@ from official.xlnet.serving.client.prediction import padded, row_of
 from official.xlnet.tasks.batching import TrainingBatches
 from official.xlnet.tasks.reports import PREDICTIONS_FILE
 from official.xlnet.tasks.task import Task, comparable
+from official.xlnet.testing.examples import (
+    exchanged,
+    label_of,
+    part_of,
+    with_label,
+    without_label,
+)
+from official.xlnet.testing.metrics import Oracle, check_metrics, require_oracles
 from official.xlnet.testing.objectives import check_steps, refuse
 from official.xlnet.tokenization.special_tokens import VOCAB_FILE
 from official.xlnet.training.finetuning_loop import metric_of
@@ -59,10 +66,17 @@ _UNUSUAL = ("naïve1,000😀", "한국어" * 40)
 _WRONG = {str: "no such class", tuple: ("no such class",), float: math.nan, int: 10**6}
 
 
-def check_task(name: str, set: Sequence[str] = (), quick: bool = False) -> None:
+def check_task(
+    name: str,
+    set: Sequence[str] = (),
+    quick: bool = False,
+    oracles: Mapping[str, Oracle] | None = None,
+) -> None:
     """Checks a fine-tuning task on the examples that its class declares as `typical`.
 
-    A tiny random model has to learn them: its main metric is better than without their texts.
+    A tiny random model has to learn them: its main metric is better than without their texts. Each
+    metric of random labels is what its oracle computes, and depends on the order of classes only if
+    the task says that they have one.
     Evaluation, the Keras model and the inference network agree, also about unusual texts. Wrong and
     missing labels are refused; settings have ranges. All weights have finite gradients, equal with
     gradient accumulation and close in bfloat16. The exported model gives the same predictions; the
@@ -74,6 +88,9 @@ def check_task(name: str, set: Sequence[str] = (), quick: bool = False) -> None:
       set: further settings, as `key=value`.
       quick: whether to leave out the export, the resumed run and the exchanged classes, which take
         most of the time.
+      oracles: {metric: function of examples and predictions that computes it in another way}, for
+        each of the task's `metrics`. Default: none for an `evaluate` of this package, which has
+        them in its tests; a task with an `evaluate` of its own needs them.
 
     Raises:
       AssertionError: the task fails a check, which the message names.
@@ -82,13 +99,19 @@ def check_task(name: str, set: Sequence[str] = (), quick: bool = False) -> None:
       >>> check_task("classification")
     """
     with tempfile.TemporaryDirectory() as folder:
-        _check(TASKS[name], pathlib.Path(folder), name, [*_SETTINGS, *set], quick)
+        oracles = require_oracles(TASKS[name], name, oracles)
+        _check(TASKS[name], pathlib.Path(folder), name, [*_SETTINGS, *set], quick, oracles)
 
 
 def _check(
-    task_class: type[Task], folder: pathlib.Path, name: str, set: list[str], quick: bool
+    task_class: type[Task],
+    folder: pathlib.Path,
+    name: str,
+    set: list[str],
+    quick: bool,
+    oracles: Mapping[str, Oracle],
 ) -> None:
-    rows: list[Any] = sorted(task_class.typical, key=_part)
+    rows: list[Any] = sorted(task_class.typical, key=part_of)
     refuse(not rows, f"expected labelled examples as {task_class.__name__}.typical, got none")
     settings: Any = SETTINGS.get(f"task.name={name}", object)  # With the task's keys, if any.
     types = inspect.get_annotations(settings, eval_str=True)
@@ -99,7 +122,7 @@ def _check(
     vocab.write_bytes(train_unigram([*map(repr, rows)], 200, allow_fewer=True))
 
     def tune(examples: list[Any], model: str) -> tuple[dict[str, Any], list[float]]:
-        parts = {part: [*of] for part, of in itertools.groupby(examples, _part)}
+        parts = {part: [*of] for part, of in itertools.groupby(examples, part_of)}
         data, output = parts.get("", parts), str(folder / model)
         tuned = finetune(None, data, data, output, task=name, set=set, vocab=str(vocab))
         return tuned, [line["loss"] for line in read_history(output)]
@@ -113,13 +136,15 @@ def _check(
         tuned, losses = tune(rows, "model")
     first, last = np.mean(losses[:9]), np.mean(losses[-9:])
     refuse(not last < 0.8 * first, f"expected a loss that falls, got {first:.4f}, then {last:.4f}")
-    examples = [_without_label(row, text) for text in (None, *_UNUSUAL) for row in rows]
-    model, others = Ensemble([str(folder / "model")]), _exchanged(rows)
+    examples = [without_label(row, text) for text in (None, *_UNUSUAL) for row in rows]
+    model, others = Ensemble([str(folder / "model")]), exchanged(rows)
     predictions = [*model.predict(examples)]
     right = predictions[: len(rows)]
     lines = (folder / "model" / PREDICTIONS_FILE).read_text(encoding="utf-8").splitlines()
     require_same([*map(json.loads, lines)], right, "predictions of the Keras model")
     _check_metrics(model, rows, tuned, predictions)
+    of_texts = [predictions[n : n + len(rows)] for n in range(0, len(predictions), len(rows))]
+    check_metrics(model.task, name, oracles, rows, of_texts)
     size = 2 * len(rows)  # All examples of a data set fit into one batch.
     batches = TrainingBatches(model.task.training_units(rows), _LENGTH, [_LENGTH], size, seed=0)
     config = model.task.config.changed([f"batch_size={size}", "jit_compile=false"])
@@ -148,10 +173,10 @@ def _check_metrics(
     for wrong in others:
         _require_better(task, values, task.evaluate(rows, wrong), {metric_of(task, values)})
     with contextlib.suppress(XLNetError):  # An empty text is answered or refused.
-        [*model.predict([_without_label(row, "") for row in rows])]
-    for label in (None, _WRONG.get(type(_label(rows[0])))):
+        [*model.predict([without_label(row, "") for row in rows])]
+    for label in (None, _WRONG.get(type(label_of(rows[0])))):
         with contextlib.suppress(XLNetError):
-            model.evaluate([_with_label(rows[0], label)])
+            model.evaluate([with_label(rows[0], label)])
             refuse(True, f"expected an error for the label {label}, got none")
 
 
@@ -159,7 +184,7 @@ def _answers(folder: pathlib.Path, examples: list[Any]) -> Iterator[dict[str, An
     """Answers of the exported model."""
     path = export(str(folder / "model"), str(folder / "exported"), buckets=[_LENGTH])["path"]
     served = tf.saved_model.load(path).signatures
-    for part, members in itertools.groupby(examples, _part):
+    for part, members in itertools.groupby(examples, part_of):
         signature = served[part or "serving_default"]
         names = sorted(signature.structured_input_signature[1])
         rows = [example.inputs(names) for example in members]
@@ -178,44 +203,6 @@ def _require_better(
         shown = metric_text(better[name]), metric_text(worse[name])
         values = "{} after training, {} of predictions without text".format(*shown)
         refuse(not is_better, f"expected a better {name} of what is learned, got {values}")
-
-
-def _exchanged(rows: list[Any]) -> list[Any]:
-    """The examples with their classes or grades in the reverse order: the first one is the last."""
-    changed: list[Any] = []
-    for part in dict.fromkeys(map(_part, rows)):
-        members = [row for row in rows if _part(row) == part]
-        known = np.unique(np.hstack([*map(_label, members)])).tolist()
-        other = dict(zip(known, known[::-1], strict=True))
-        for row, label in zip(members, map(_label, members), strict=True):
-            is_tuple = isinstance(label, tuple)
-            new = tuple(other[item] for item in label) if is_tuple else other[label]
-            changed.append(_with_label(row, new))
-    return changed
-
-
-def _part(row: Any) -> str:
-    """Name of the data set of an example, in a task of several data sets."""
-    return getattr(row, "subtask", "")
-
-
-def _label(row: Any) -> Any:
-    return getattr(row, row.label_field)
-
-
-def _with_label(row: Any, label: Any) -> Any:
-    return dataclasses.replace(row, **{row.label_field: label})
-
-
-def _without_label(row: Any, text: str | None) -> Any:
-    """An unlabelled example; with `text` in place of each of its texts, unless it is None."""
-    texts = dict[str, Any]()
-    for field in dataclasses.fields(row):
-        is_text = field.default is dataclasses.MISSING and not field.name.endswith("id")
-        if is_text and text is not None:
-            value = getattr(row, field.name)
-            texts[field.name] = (text,) * len(value) if isinstance(value, tuple) else text
-    return _with_label(dataclasses.replace(row, **texts), None)
 
 
 def require_same(value: Any, expected: Any, what: str) -> None:

@@ -15,6 +15,7 @@ from official.xlnet.configs.key_marks import OF_HEAD
 from official.xlnet.configs.registry import TASKS
 from official.xlnet.data.examples import Example
 from official.xlnet.errors import DataError
+from official.xlnet.tasks.task import complete_task
 
 
 def resumes_head(
@@ -71,7 +72,7 @@ def take_head(
     merged = task.updated(head, "")
     try:
         trial = dataclasses.replace(config, task=copy.deepcopy(merged))
-        task_class.complete_settings(trial, examples)
+        complete_task(task_class, trial, examples)
     except DataError as error:
         return str(error)
     config.task = merged

@@ -35,7 +35,7 @@ from official.xlnet.inference.task_prediction import (
 from official.xlnet.tasks.batching import TrainingBatches
 from official.xlnet.tasks.data_report import DATA_FILE, data_report
 from official.xlnet.tasks.reports import write_report
-from official.xlnet.tasks.task import UNUSABLE, Task, require_metric
+from official.xlnet.tasks.task import UNUSABLE, Task, complete_task, require_metric
 from official.xlnet.tokenization.sentencepiece_proto import warn_of_export
 from official.xlnet.tokenization.special_tokens import VOCAB_FILE
 from official.xlnet.tokenization.tokenizer import Tokenizer
@@ -180,7 +180,7 @@ def _prepare(
     if not task_class.reads_long_texts:
         where = f"task.long_texts of {config.task.name}"
         require_one_of(where, config.task.long_texts, ("truncate",))
-    task_class.complete_settings(config, train)
+    complete_task(task_class, config, train)
     tokenizer = _tokenizer(config, start)
     if start.init_from:
         model_directory.check_compatible(config, start.init_from)

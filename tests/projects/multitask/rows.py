@@ -2,6 +2,7 @@
 
 from official.xlnet.configs.registry import ANSWER_MODULES
 from official.xlnet.data.examples import TextExample
+from tests.helpers.oracles.metrics import METRICS, loss_of_pairs, of_some
 
 # That of MT-DNN, where the project that has it is not deleted.
 ANSWER_MODULE = "san" if ANSWER_MODULES.is_listed("san") else "summary"
@@ -54,3 +55,20 @@ KEYS_OF_TASKS = {"subtasks": ({"multitask"}, (), ("a", "b"))}
 TASKS_WITH_KEYS = {
     "multitask": {"answer_steps", "label_smoothing", "num_candidates", "query_length"},
 }
+
+
+def _oracles():
+    """Of the two data sets of `MultiTask.typical`."""
+    oracles = {"loss": loss_of_pairs}  # Where all data sets are ranked.
+    for subtask, task in (("tone", "classification"), ("stsb", "regression")):
+        for metric, oracle in METRICS[task].items():
+            oracles[f"{subtask}/{metric}"] = of_some("subtask", subtask, oracle)
+
+    def mean(examples, predictions):
+        accuracy = oracles["tone/accuracy"](examples, predictions)
+        return (accuracy + oracles["stsb/pearson"](examples, predictions)) / 2
+
+    return {"mean": mean, **oracles}
+
+
+ORACLES = {"multitask": _oracles()}

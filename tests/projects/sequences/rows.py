@@ -1,6 +1,10 @@
 """Rows in tables of the core's tests, see `tests/helpers/package/of_projects.py`."""
 
+import itertools
+
 import pytest
+
+from tests.helpers.oracles.metrics import number_oracles
 
 _LETTERS = {"label_unit": "letter"}
 _TARGET = {"target_means": (3.0,), "target_scales": (2.0,)}
@@ -15,3 +19,11 @@ SERVED = [
     ("token_classification", _LETTERS, 1),
     pytest.param("token_regression", {**_LETTERS, **_TARGET}, 1, marks=pytest.mark.slow),
 ]
+
+
+def _numbers(examples, predictions):
+    true = itertools.chain(*(example.tags for example in examples))
+    return [*true], [*itertools.chain(*(prediction["scores"] for prediction in predictions))]
+
+
+ORACLES = {"token_regression": number_oracles(_numbers)}

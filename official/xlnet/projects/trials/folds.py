@@ -26,6 +26,7 @@ from official.xlnet.jobs.held_out import strata
 from official.xlnet.projects.trials.runs import Run, several_runs
 from official.xlnet.projects.trials.runs_file import FOLDS_FILE
 from official.xlnet.runtime.host import host_state_kept
+from official.xlnet.tasks.task import complete_task
 
 
 @host_state_kept()
@@ -84,7 +85,7 @@ def _configuration(inputs: FineTuningInputs) -> XLNetConfig:
     """Returns the configuration of each run: without early stopping, with the labels of all."""
     config = copy.deepcopy(inputs.config)
     complete = copy.deepcopy(inputs.config)
-    TASKS[config.task.name].complete_settings(complete, [*inputs.train, *inputs.further])
+    complete_task(TASKS[config.task.name], complete, [*inputs.train, *inputs.further])
     config.task.labels = complete.task.labels  # Of all: a rare class is in no training part.
     config.task.patience = 0
     return config

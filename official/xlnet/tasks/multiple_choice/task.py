@@ -50,8 +50,20 @@ class MultipleChoice(Task):
 
     metrics = ("accuracy", "accuracy_*")
     typical = tuple(
-        ChoiceExample(f"{who} {label}", ("It began to rain .", f"{who} took"), choices, label)
-        for who in ("Ann", "Bob", "He", "She", "They")
+        ChoiceExample(
+            id=f"{who} {label}",
+            texts=("It began to rain .", f"{who} took"),
+            choices=choices,
+            label=label,
+            group=group,
+        )
+        for who, group in (
+            ("Ann", "high"),
+            ("Bob", "high"),
+            ("He", "middle"),
+            ("She", "middle"),
+            ("They", "middle"),
+        )
         for label, choices in (
             (0, ("an umbrella", "a nap", "the salt")),
             (2, ("the salt", "a nap", "an umbrella")),
