@@ -114,6 +114,7 @@ format: $(ENVIRONMENT)  ## Format the code and mend what the linter can.
 	$(IN_VENV) -m ruff format .
 
 release: $(ENVIRONMENT)  ## Build the distributions into dist/, check them, run the README from them, and tag the version.
+	$(IN_VENV) -m tools.surface
 	tag=v$$($(IN_VENV) -c "from official import xlnet; print(xlnet.__version__)"); \
 	$(IN_VENV) -m tools.package --tag=$$tag && \
 	$(IN_VENV) -m tools.try_install --release=dist && git tag $$tag && echo "git push origin $$tag"

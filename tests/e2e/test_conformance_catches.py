@@ -44,6 +44,20 @@ FAULTS = {
         ("tests/conformance/test_tasks.py", "complete and multiple_choice and True"),
         "no row in docs/tasks.md",
     ),
+    "a metric that is not what its name says": (
+        f"{CHOICE}/task.py",
+        'results = {"accuracy": float(np.mean(is_correct))}',
+        'results = {"accuracy": float(np.mean(is_correct)) ** 0.5}',
+        ("tests/conformance/test_tasks.py", "complete and multiple_choice and True"),
+        "accuracy of random labels: expected",
+    ),
+    "a metric without an oracle": (
+        f"{CHOICE}/task.py",
+        'metrics = ("accuracy", "accuracy_*")',
+        'metrics = ("accuracy", "accuracy_*", "kendall")',
+        ("tests/conformance/test_tasks.py", "complete and multiple_choice and True"),
+        "write check_task('multiple_choice', oracles={'kendall': FUNCTION})",
+    ),
     "a key that nothing reads": (
         "official/xlnet/configs/training.py",
         "    optimizer: str = ",
@@ -64,6 +78,13 @@ FAULTS = {
         "    shouting: Annotated[int, Range(0, 11)] = 3,\n    seed: Annotated",
         ("tests/conformance/test_verbs.py", "reference"),
         "run python -m tools.api_page",
+    ),
+    "a flag without a line in the changelog": (
+        GENERATE,
+        "    seed: Annotated",
+        "    shouting: Annotated[int, Range(0, 11)] = 3,\n    seed: Annotated",
+        ("tests/unit/test_changelog.py", "since"),
+        "CHANGELOG.md, Unreleased, Added: expected an item with `shouting` of `generate` (flag)",
     ),
 }
 
