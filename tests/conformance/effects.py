@@ -1,6 +1,8 @@
 """What a configuration gives, by functions that tell the effect of a key.
 
-None of them reads the key itself: they call what a verb calls, on tiny shapes, without graphs.
+None of them reads the key itself: they call what a verb calls, on tiny shapes, without graphs. A
+generator yields parts, the cheapest first: where a first part shows the effect of a key, nobody
+asks for the others.
 """
 
 import ctypes
@@ -64,15 +66,22 @@ def draws(config, folder):
 
 
 def step(config, folder):
-    """Metrics of a step, how often it calls the first block, and the weights after it."""
+    """Weights; metrics of a step, how often it calls the first block, and the weights after it."""
     keras.utils.set_random_seed(0)
     model = XLNetPretrainer(config)
+    yield variables_with_memory(model)
+    keras.utils.set_random_seed(0)
     block = model.encoder.blocks[0]
     with mock.patch.object(block, "call", wraps=block.call) as calls:
         model.compile(keras.optimizers.SGD(0.1))  # `updates` are of our own optimizers.
         metrics = model.train_step(random_windows(2))
+    yield metrics, calls.call_count, variables_with_memory(model)
+
+
+def variables_with_memory(model):
+    """(name, whether it is trained, value) of each variable of a model."""
     variables = [*model.variables, *getattr(model.memory, "variables", ())]  # Keras 3 lacks these.
-    return metrics, calls.call_count, [(v.name, v.trainable, v.numpy()) for v in variables]
+    return [(v.name, v.trainable, v.numpy()) for v in variables]
 
 
 def records(config, folder):
@@ -134,23 +143,26 @@ def units(config, folder):
     try:
         examples, _, batches = task_of(config, folder)
     except DataError as error:
-        return str(error)
+        yield str(error)
+        return
+    yield list(map(repr, examples)), batches.steps_per_epoch
     some = batches(0)
-    return list(map(repr, examples)), batches.steps_per_epoch, [next(some) for _ in range(2)]
+    yield [next(some) for _ in range(2)]
 
 
 def fine_tuning(config, folder):
-    """Weights after a step of fine-tuning; predictions and metrics."""
+    """Names of weights; predictions and metrics; weights after a step of fine-tuning."""
     examples, task, batches = task_of(config, folder)
     model = XLNetTaskModel(config)
     randomize(model.variables, seed=3, scale=0.2)
     model.compile(keras.optimizers.SGD(0.1))
+    yield [(variable.name, variable.shape) for variable in model.variables]
     with eagerly():
-        names = [(variable.name, variable.shape) for variable in model.variables]
         predictions = evaluate_examples(model, task, examples)
+    yield predictions, metric_of(task, predictions[1])
+    with eagerly():
         loss = model.train_step(next(batches(0)))
-    weights = [variable.numpy() for variable in model.variables]
-    return names, predictions, metric_of(task, predictions[1]), loss, weights
+    yield loss, [variable.numpy() for variable in model.variables]
 
 
 def finetuned(config, folder):

@@ -1,14 +1,13 @@
 """Every key of the configuration: described, with a range, read, and with an effect.
 
 The keys are those of the sections, of the tasks and of the extensions, so that a new key is tested
-before its author writes a line. `EFFECTS` has a second value for each, and the function that shows
+before its author writes a line; `key_rows` has a second value for each, and the function that shows
 what it changes.
 """
 
 import ast
 import collections
 import copy
-import dataclasses
 import functools
 import inspect
 import itertools
@@ -16,7 +15,6 @@ import json
 import math
 import pathlib
 import re
-import shlex
 import tempfile
 import types
 from typing import Annotated
@@ -36,28 +34,10 @@ from official.xlnet.errors import ConfigError
 from official.xlnet.training.finetuning_loop import FineTuningLoop
 from official.xlnet.training.pretraining_loop import PretrainingLoop
 from tests.conformance import effects
-from tests.helpers.corpora import recipe, vocabulary_dir
+from tests.conformance.key_rows import KEYS, ROWS, own_keys
+from tests.helpers.corpora import vocabulary_dir
 from tests.helpers.documents import ROOT
 from tests.helpers.package.of_projects import rows
-from tests.helpers.tiny import CONFIG
-
-SECTIONS = {field.name: field.default_factory for field in dataclasses.fields(XLNetConfig)}
-
-
-def own_keys(section):
-    """Names of the keys that a class declares."""
-    return [
-        f.name for f in dataclasses.fields(section) if f.name in inspect.get_annotations(section)
-    ]
-
-
-# {"section.key": the class that declares it}
-KEYS = {
-    f"{section.section}.{key}": section
-    for section in dict.fromkeys([*SECTIONS.values(), *map(SETTINGS.__getitem__, SETTINGS.names())])
-    for key in own_keys(section)
-}
-
 
 # (a) Described.
 
@@ -70,7 +50,18 @@ def described(section):
 
 @pytest.mark.parametrize("section", dict.fromkeys(KEYS.values()), ids=lambda cls: cls.__name__)
 def test_each_key_is_described(section):
-    assert sorted(described(section)) == sorted(own_keys(section))
+    missing = sorted({*own_keys(section)} - {*described(section)})
+    unknown = sorted({*described(section)} - {*own_keys(section)})
+    where = f"{place_of(section)}, `Attributes:` of {section.__name__}"
+    assert not missing, f"{where}: write a line `{missing[0]}: …` for each of {missing}"
+    assert not unknown, f"{where}: {unknown} are not keys of the class"
+    assert len(described(section)) == len(own_keys(section)), f"{where}: a key has two lines"
+
+
+def place_of(section):
+    """The file of a class, from the root of the repository if it is there."""
+    path = pathlib.Path(inspect.getfile(section))
+    return path.relative_to(ROOT) if path.is_relative_to(ROOT) else path
 
 
 # (b) With a range.
@@ -91,7 +82,10 @@ def wrong_values(key):
     elif isinstance(default, int | float):
         wrong = [float("nan"), float("inf"), -1e39] if isinstance(default, float) else [-(10**19)]
         wrong += [10**19] if isinstance(default, int) else [1e39]
-        (rule,) = [rule for rule in rules if isinstance(rule, Range)]
+        ranges = [rule for rule in rules if isinstance(rule, Range)]
+        line = f"{name}: Annotated[{type(default).__name__}, Range(low, high)] = {default!r}"
+        assert ranges, f"{key}: expected a range in its type; write in {place_of(section)}: {line}"
+        rule = ranges[0]
         step = 1 if isinstance(default, int) else 1e-3
         ends = [rule.low - step * (not rule.open_low), rule.high + step * (not rule.open_high)]
         wrong += [type(default)(end) for end in ends if math.isfinite(end)]
@@ -107,8 +101,16 @@ def test_each_key_has_a_range_or_a_set_of_words(key):
     section, name = key.split(".")
     for value in wrong_values(key):
         config = XLNetConfig.from_dict({section: {name: value}})
-        with pytest.raises(ConfigError, match=name):
+        try:
             config.check()
+        except ConfigError as error:
+            assert name in str(error), f"{key}={value!r} is refused without its name: {error}"
+            continue
+        example = f'{name}: Annotated[str, OneOf(("first", "second"))]'
+        pytest.fail(
+            f"{key}={value!r} is not refused: write its range, or its set of words, in its type in "
+            f"{place_of(KEYS[key])}, such as {example}; a key that may be any text is one of FREE"
+        )
 
 
 # (c) Read.
@@ -155,235 +157,54 @@ def is_read(key, section):
 
 @pytest.mark.parametrize("key", KEYS)
 def test_each_key_is_read(key):
-    assert is_read(key, KEYS[key])
+    section, name = key.split(".")
+    sentence = f"{key}: nothing outside of `configs` reads it, as `config.{section}.{name}`"
+    assert is_read(key, KEYS[key]), f'{sentence}; see "A key" in docs/architecture.md'
 
 
 # (d) With an effect.
 
-_SMALL = CONFIG | {"model": CONFIG["model"] | {"num_layers": 1}}
-_RUN = recipe(num_steps=2, checkpoint_steps=1, warmup_steps=0)
-_TASK = {
-    "model": _SMALL["model"] | {"vocab_size": 211, "mem_len": 0},
-    "training": {"batch_size": 4, "num_steps": 4, "warmup_steps": 0, "checkpoint_steps": 2},
-    "task": {"max_length": 23, "num_buckets": 1},
-}
-_TEXTS = "task.name=classification task.text_columns=[text]"
-_TARGET = (
-    "task.name=regression task.text_columns=[text] task.target_means=[0] task.target_scales=[1]"
-)
 
-# (function of `effects`, configuration, settings of all rows, rows): in each row there is a
-# second value of a key, and what else it needs.
-EFFECTS = [
-    (
-        "updates",
-        {"training": {"num_steps": 6, "warmup_steps": 2}},
-        "",
-        """
-        training.num_steps=7
-        training.learning_rate=0.01
-        training.warmup_steps=1
-        training.end_learning_rate=0.01
-        training.decay_power=2
-        training.schedule=cosine
-        training.cooldown_share=0.9 training.schedule=constant_with_cooldown
-        training.cooldown=sqrt training.cooldown_share=0.9 training.schedule=constant_with_cooldown
-        training.optimizer=lamb
-        training.weight_decay=0.3
-        training.adam_beta_1=0.5
-        training.adam_beta_2=0.5
-        training.adam_epsilon=0.1
-        training.muon_scale=0.5 training.optimizer=muon
-        training.clip_norm=0.1
-        training.layer_decay=0.5
-        training.decay_embedding=false training.layer_decay=0.5
-        """,
-    ),
-    (
-        "draws",
-        _SMALL,
-        "",
-        """
-        data.num_predict=3
-        data.target_ratio=4
-        data.target_unit=word
-        data.max_span=2
-        objective.kind=causal
-        objective.target_draws=1
-        objective.mask_share=0.3 objective.kind=denoising
-        objective.random_share=0.2 objective.kind=denoising
-        """,
-    ),
-    (
-        "step",
-        _SMALL,
-        "",
-        """
-        model.dropatt=0.3 model.dropout=0.3
-        model.vocab_size=59
-        model.embedding_rows=64
-        model.num_layers=2
-        model.d_model=26
-        model.num_heads=11
-        model.d_inner=31
-        model.activation=relu
-        model.untie_r=false
-        model.attention_type=uni
-        model.segments=false
-        model.clamp_len=3
-        model.mem_len=3
-        model.dropout=0.3
-        model.activation_dropout=0.3
-        model.init_std=0.1
-        model.attention_init=neighbors
-        model.recompute=block
-        training.batch_size=6
-        training.freeze_embeddings=true
-        training.freeze_layers=1
-        training.freeze_network=true
-        training.accumulate_steps=2
-        training.parallel_slices=2
-        training.precision=mixed_bfloat16
-        training.seed=1
-        """,
-    ),
-    (
-        "records",
-        recipe(),
-        "",
-        """
-        data.seq_len=31
-        data.reuse_len=7
-        data.num_lanes=4
-        data.bidirectional=false
-        data.heldout_fraction=0.5
-        data.lowercase=true
-        data.keep_accents=true
-        data.max_unknown=0.01
-        data.seed=1
-        """,
-    ),
-    ("reading", recipe(), "", "data.phrases=['the water']"),
-    (
-        "run",
-        _RUN,
-        "",
-        """
-        training.products=bfloat16
-        training.jit_compile=true
-        training.steps_per_execution=2
-        training.checkpoint_steps=5
-        training.keep_checkpoints=1
-        training.evaluation_steps=1
-        training.on_bad_step=skip training.learning_rate=1e30
-        training.json_log=true training.evaluation_steps=1
-        """,
-    ),
-    ("devices", {}, "", "training.release_memory=true"),
-    (
-        "units",
-        _TASK,
-        _TEXTS,
-        """
-        task.columns=[a,b,label,d,e] task.text_columns=[a]
-        task.text_columns=[other]
-        task.label_column=kind
-        task.labels=[good,bad]
-        task.group_column=group
-        task.max_length=13
-        task.truncation_side=left
-        task.num_buckets=2
-        task.long_texts=windows
-        task.window_stride=7 task.long_texts=windows
-        task.max_windows=2 task.long_texts=windows
-        task.class_weights=balanced
-        task.both_orders=true task.text_columns=[text,other]
-        task.label_separator=; task.name=multi_label
-        """,
-    ),
-    (
-        "units",
-        _TASK,
-        "",
-        """
-        task.num_choices=5 task.name=multiple_choice
-        task.query_length=2 task.name=question_answering
-        task.num_candidates=3 task.name=ranking
-        """,
-    ),
-    (
-        "fine_tuning",
-        _TASK,
-        _TEXTS,
-        """
-        task.name=regression
-        task.summary=mean
-        task.metric=macro_f1
-        task.freeze_encoder=true
-        task.pooling=max task.long_texts=windows
-        task.pooled_segments=all task.long_texts=memory model.mem_len=23
-        task.label_smoothing=0.2
-        """,
-    ),
-    (
-        "fine_tuning",
-        _TASK,
-        "",
-        f"""
-        task.target_means=[1] {_TARGET}
-        task.target_scales=[2] {_TARGET}
-        task.cutoff=2 task.name=ranking
-        task.gain=linear task.name=ranking
-        task.highest_grade=9 task.name=ranking
-        task.scoring=summary task.name=ranking
-        task.answer_length=1 task.name=question_answering
-        task.start_n_top=2 task.name=question_answering
-        task.end_n_top=2 task.name=question_answering
-        task.n_best=2 task.name=question_answering
-        task.null_threshold=-9 task.name=question_answering
-        """,
-    ),
-    (
-        "finetuned",
-        _TASK,
-        f"{_TEXTS} training.num_steps=6 training.learning_rate=1e-9",
-        """
-        task.epochs=1
-        task.patience=1
-        """,
-    ),
-    ("finetuned", _TASK, _TEXTS, "training.lora_rank=2"),
-    ("predicted", _TASK, "", "task.label_type=int"),
-    ("variables", _TASK, "task.name=classification task.labels=[a,b]", "task.scope=mnli"),
-]
-_BASES = {"draws": _SMALL, "step": _SMALL, "units": _TASK, "fine_tuning": _TASK}
-EFFECTS += [(function, _BASES[function], "", row) for function, row in rows("EFFECTS")]
-
-
-def rows_of(function, base, context, text):
-    """Yields (key, (function, configuration, second value, other settings)) of each row."""
-    for row in text.strip().splitlines():
-        change, *others = shlex.split(row)
-        yield change.partition("=")[0], (function, base, change, *shlex.split(context), *others)
-
-
-ROWS = dict(itertools.chain.from_iterable(rows_of(*each) for each in EFFECTS))
-
-
-@functools.cache
-def given(function, base, *settings):
-    """What a function of `effects` gives with settings, as JSON."""
+def computed(function, base, *settings):
+    """Yields what a function of `effects` gives with settings, part by part, as JSON."""
     config = XLNetConfig.from_dict(json.loads(base))
     config.apply(settings)
     with tempfile.TemporaryDirectory() as folder:
-        found = getattr(effects, function)(config, folder)
-    return json.dumps(found, default=effects.plain).replace(folder, "")
+        parts = getattr(effects, function)(config, folder)
+        if not inspect.isgenerator(parts):
+            parts = [parts]
+        for part in parts:
+            yield json.dumps(part, default=effects.plain).replace(folder, "")
+
+
+class Given:
+    """The same parts, each computed when it is first asked for."""
+
+    def __init__(self, *arguments):
+        self._parts, self._known = computed(*arguments), []
+
+    def __iter__(self):
+        for place in itertools.count():
+            if place == len(self._known):
+                try:
+                    self._known.append(next(self._parts))
+                except StopIteration:
+                    return
+            yield self._known[place]
+
+
+given = functools.cache(Given)
+
+
+def differ(parts, others):
+    """Whether a part differs; the parts after it are not computed."""
+    return any(part != other for part, other in itertools.zip_longest(parts, others))
 
 
 def has_effect(function, base, change, *settings):
     """Whether a second value changes what a function gives."""
     base = json.dumps(base)
-    return given(function, base, *settings) != given(function, base, *settings, change)
+    return differ(given(function, base, *settings), computed(function, base, *settings, change))
 
 
 # Keys whose effect comes from the names that projects bring to a table.
@@ -405,10 +226,23 @@ def has_names_of_projects(table):
     return any(module.startswith("projects.") for module in table.modules.values())
 
 
+HOW_TO_ADD_A_ROW = (
+    "write a second value, `section.key=value`, in EFFECTS of tests/conformance/key_rows.py, among "
+    "the rows of the function of `effects` that shows what it changes"
+)
+
+
+def row_of(key):
+    assert key in ROWS, f"{key}: {HOW_TO_ADD_A_ROW}"
+    return ROWS[key]
+
+
 def test_every_key_has_a_row():
     """A key whose names are all of projects that are deleted has no effect."""
     without = {x for x, table in BY_NAMES_OF_PROJECTS.items() if not has_names_of_projects(table)}
-    assert ROWS.keys() == KEYS.keys() - without
+    missing, unknown = KEYS.keys() - without - ROWS.keys(), ROWS.keys() - (KEYS.keys() - without)
+    assert not missing, f"{sorted(missing)}: {HOW_TO_ADD_A_ROW}"
+    assert not unknown, f"tests/conformance/key_rows.py has rows of other keys: {sorted(unknown)}"
 
 
 def params(keys):
@@ -428,7 +262,8 @@ def test_the_same_settings_give_the_same(key):
     """Otherwise every key would seem to have an effect."""
     function, base, _, *settings = ROWS[key]
     arguments = function, json.dumps(base), *settings
-    assert given(*arguments) == given.__wrapped__(*arguments)
+    is_other = differ(given(*arguments), computed(*arguments))
+    assert not is_other, f"effects.{function} gives something else at each call: give it a seed"
 
 
 # (e) With a word where a finished run can no longer take it.
@@ -481,9 +316,11 @@ def test_a_finished_run_names_a_setting_that_has_changed(key, kind, run_director
     config = XLNetConfig.load(run_directory)
     assert said_of(finished(kind, config, run_directory), caplog) == ""
     changed = copy.deepcopy(config)
-    changed.set(ROWS[key][2])
-    assert changed != config
-    assert re.search(rf"\b{key}\b", said_of(finished(kind, changed, run_directory), caplog))
+    setting = row_of(key)[2]
+    changed.set(setting)
+    assert changed != config, f"{setting} is the default: write another value in key_rows.py"
+    said = said_of(finished(kind, changed, run_directory), caplog)
+    assert re.search(rf"\b{key}\b", said), f"{kind} does not name {key}, but says: {said!r}"
 
 
 def test_a_finished_run_says_that_fewer_steps_are_none(run_directory, caplog):
@@ -529,7 +366,13 @@ def registered():
     SETTINGS.update(before)
 
 
-def test_a_key_that_nothing_reads_is_found(registered):
+WITHOUT_A_RANGE = (
+    r"training\.polyak: expected a range in its type; write in tests/conformance/test_keys\.py: "
+    r"polyak: Annotated\[float, Range\(low, high\)\] = 0\.0"
+)
+
+
+def test_a_key_that_nothing_reads_is_found(registered, monkeypatch):
     @registered("training")
     class PolyakConfig(TrainingConfig):
         """Averages of weights."""
@@ -540,6 +383,18 @@ def test_a_key_that_nothing_reads_is_found(registered):
     assert key_types(PolyakConfig)["polyak"] == (float, ())
     assert not is_read("training.polyak", PolyakConfig)
     assert not has_effect("updates", {}, "training.polyak=0.5")
+    monkeypatch.setitem(KEYS, "training.polyak", PolyakConfig)
+    for test, sentence in (
+        (test_each_key_is_read, r"training\.polyak: nothing outside of `configs` reads it, as"),
+        (test_each_key_has_a_range_or_a_set_of_words, WITHOUT_A_RANGE),
+        (row_of, r"training\.polyak: write a second value, .* of tests/conformance/key_rows\.py"),
+    ):
+        with pytest.raises(AssertionError, match=sentence):
+            test("training.polyak")
+    with pytest.raises(AssertionError, match=r"write a line `polyak: …` for each of \['polyak'\]"):
+        test_each_key_is_described(PolyakConfig)
+    with pytest.raises(AssertionError, match=r"\['training\.polyak'\]: write a second value"):
+        test_every_key_has_a_row()
     for value in (".nan", ".inf"):  # As of a package that gives no range.
         with pytest.raises(ConfigError, match=r"training\.polyak: expected finite numbers, got"):
             XLNetConfig().apply([f"polyak={value}"])
