@@ -5,6 +5,7 @@ import tensorflow as tf
 
 from official.xlnet import testing
 from official.xlnet.configs.registry import ATTENTION_INITS, DEPTHS, NETWORKS
+from official.xlnet.errors import ConfigError
 from official.xlnet.modeling.networks.encoder_inputs import by_name
 from official.xlnet.modeling.networks.xlnet_encoder import XLNetEncoder
 
@@ -16,23 +17,42 @@ NEEDS = {
     "gpt2": GPT,
     "adaptive": ["halting_threshold=0.7", "untie_r=false"],
 }
-SLOW = {"gpt": pytest.mark.slow}  # Beside `gpt2`.
 PARTS = [
-    *(
-        pytest.param(name, NEEDS.get(name, []), marks=SLOW.get(name, ()))
-        for name in NETWORKS.names()
-    ),
+    *((name, NEEDS.get(name, [])) for name in NETWORKS.names()),
     *(("xlnet", [f"depth={name}", *NEEDS.get(name, [])]) for name in DEPTHS.names()[1:]),
     *(("xlnet", [f"attention_init={name}"]) for name in ATTENTION_INITS.names()[1:]),
 ]
-# A compiled step takes longer than everything else.
-FORMS = [["jit_compile=false"], pytest.param([], marks=pytest.mark.slow)]
 
 
-@pytest.mark.parametrize("form", FORMS, ids=["", "compiled"])
+def check(network, overrides, quick=False):
+    try:
+        testing.check_network(network, overrides, quick)
+    except ConfigError as error:
+        pytest.fail(f"{error}: write what {network} {overrides} needs in NEEDS of test_networks.py")
+
+
+@pytest.mark.slow
 @pytest.mark.parametrize(("network", "overrides"), PARTS, ids=str)
-def test_network(network, overrides, form):
-    testing.check_network(network, [*overrides, *form])
+def test_network(network, overrides):
+    check(network, overrides)
+
+
+def test_a_network_without_the_compiled_step():
+    """Which takes longer than everything else."""
+    testing.check_network("xlnet", ["jit_compile=false"])
+
+
+QUICK = [part for part in PARTS[1:] if part[0] != "gpt"]  # As it is beside `gpt2`.
+
+
+@pytest.mark.parametrize(("network", "overrides"), QUICK, ids=str)
+def test_network_quickly(network, overrides):
+    check(network, overrides, quick=True)
+
+
+def test_a_network_that_needs_settings_says_where_they_are_written():
+    with pytest.raises(pytest.fail.Exception, match=r"xlnet .* needs in NEEDS of test_networks"):
+        check("xlnet", ["mem_len=-1"])
 
 
 class Wrong(XLNetEncoder):

@@ -9,25 +9,36 @@ import numpy as np
 
 from official.xlnet.configs.experiment import XLNetConfig
 from official.xlnet.configs.registry import NETWORKS
-from official.xlnet.testing.objectives import TINY, check_objective, refuse
+from official.xlnet.testing.objectives import TINY, check_training, refuse
 from official.xlnet.tokenization.special_tokens import NUM_SPECIAL
 
 _ROUNDING = 1e-4
+# Forms of a step in which a network differs, and the largest relative error of its gradients.
+_OTHER_STEPS = {("recompute=block", "precision=mixed_bfloat16"): 0.05, ("jit_compile=true",): 1e-4}
 _PADDED, _TOKENS = 10, 7
 
 
-def check_network(network: str, overrides: Sequence[str] = ()) -> None:
-    """Checks a network: its vectors of random texts, and its training with `check_objective`.
+def check_network(network: str, overrides: Sequence[str] = (), quick: bool = False) -> None:
+    """Checks a network: its vectors of random texts, and its training.
 
     The vectors of a text depend neither on padding, on either side, nor on the other rows of a
     batch. A network that is created from `get_config`, with the same weights, has equal ones.
     `model.num_parameters`, which the estimate of memory reads, is right.
 
+    With the objective, no prediction depends on a token that the objective hides from it, and each
+    depends on some token. All weights have finite gradients. Loss and gradients are the same with
+    `jit_compile`, and close to them with recomputation in bfloat16. A model that is saved between
+    two steps is restored to the bit. Forms of a step that the network has no part in, such as
+    gradient accumulation, are checked by `check_objective`.
+
     Args:
       network: the name that the network is registered under.
       overrides: further settings, as `key=value`: with `xlnet`, `depth=shared` checks a depth, and
         `attention_init=neighbors` initial weights. `objective.kind` and `mem_len=0` choose how the
-        network is trained.
+        network is trained. Without the compiled step (`jit_compile=false`), a check takes half the
+        time.
+      quick: whether to check vectors, dependencies and the gradients of one step alone, in a
+        second.
 
     Raises:
       AssertionError: the network fails a check, which the message names.
@@ -59,4 +70,4 @@ def check_network(network: str, overrides: Sequence[str] = ()) -> None:
         refuse(
             alone != restored, "get_config: a network that is created from it has other vectors:"
         )
-    check_objective(config.objective.kind, overrides)
+    check_training(config, {} if quick else _OTHER_STEPS, is_restored=not quick)

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import contextlib
 import tempfile
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -53,7 +54,7 @@ _RATE = 0.1
 _ROUNDING = 1e-5  # Largest error of logits and hidden states.
 
 
-def check_objective(kind: str, overrides: Sequence[str] = ()) -> None:
+def check_objective(kind: str, overrides: Sequence[str] = (), quick: bool = False) -> None:
     """Checks a pre-training objective with a tiny random model on random windows.
 
     No prediction depends on its own token, on a token that `order` or `perm_mask` hides from it or,
@@ -67,6 +68,7 @@ def check_objective(kind: str, overrides: Sequence[str] = ()) -> None:
       overrides: further settings, as `key=value`: `auxiliary=[next_sentence]` checks an auxiliary
         objective. Targets must not keep their own tokens, as some do in BERT's denoising. Without
         the compiled step (`jit_compile=false`), a check takes half the time.
+      quick: whether to check dependencies and the gradients of one step alone, in a second.
 
     Raises:
       AssertionError: the objective fails a check, which the message names.
@@ -76,18 +78,39 @@ def check_objective(kind: str, overrides: Sequence[str] = ()) -> None:
       >>> check_objective("denoising", ["mem_len=0", "target_draws=1"])
     """
     config = XLNetConfig.from_dict(TINY).changed([f"objective.kind={kind}", *overrides])
+    check_training(config, {} if quick else _OTHER_STEPS, is_restored=not quick)
+
+
+def check_training(
+    config: XLNetConfig, other_steps: Mapping[tuple[str, ...], float], is_restored: bool
+) -> None:
+    """Checks what predictions depend on, steps of pre-training, and a restored model.
+
+    Args:
+      config: the configuration.
+      other_steps: other forms of a step, see `check_steps`.
+      is_restored: whether to save the model between two steps and to restore it.
+    """
     _check_dependencies(config)
-    model = check_steps(config, XLNetPretrainer, [_windows(config, 2)])
-    _check_restored(config, model)
+    model = check_steps(config, XLNetPretrainer, [_windows(config, 2)], other_steps)
+    if is_restored:
+        _check_restored(config, model)
 
 
-def check_steps(config: XLNetConfig, create: Callable, batches: Sequence[Any]) -> Any:
+def check_steps(
+    config: XLNetConfig,
+    create: Callable,
+    batches: Sequence[Any],
+    other_steps: Mapping[tuple[str, ...], float] = MappingProxyType(_OTHER_STEPS),
+) -> Any:
     """Checks the gradients of a model, also as other implementations of its step compute them.
 
     Args:
       config: the configuration.
       create: creates the model from a configuration.
       batches: batches that together depend on all weights.
+      other_steps: {settings of another form of the step: the largest relative error of its
+        gradients}.
 
     Returns:
       The model after a step for each batch.
@@ -99,7 +122,7 @@ def check_steps(config: XLNetConfig, create: Callable, batches: Sequence[Any]) -
         # A softmax over tokens does not change with one bias for all of them.
         is_zero = gradient.size > 1 and not gradient.any()
         refuse(is_zero and name not in unused, f"{name}: there is no gradient")
-    for overrides, error in _OTHER_STEPS.items():
+    for overrides, error in other_steps.items():
         other = config
         for override in overrides:
             with contextlib.suppress(ConfigError):  # Some networks refuse recomputation.
