@@ -88,7 +88,8 @@ FORMS |= {
 
 @pytest.mark.parametrize("name", [*CORE_FORMATS])
 def test_a_text_format(name, tmp_path, monkeypatch):
-    assert name in EXAMPLES, "an example of each format, here"
+    where = "EXAMPLES of tests/conformance/test_formats.py"
+    assert name in EXAMPLES, f"{name}: write an example of a file in {where}"
     example = TextExampleFile(name, *EXAMPLES[name])
     check_text_format(example, titled_documents(name), tmp_path, monkeypatch)
 
@@ -107,17 +108,59 @@ def test_another_form_of_a_text_format(name, tmp_path, monkeypatch):
         assert counts["other_records"] == (".wet" in name)
 
 
+PAGE = "docs/data_preparation.md"
+
+
+def row_of_page(name, text_format):
+    """(in the column of names, in the column of files, of parts, and of compression) of a row."""
+    marks = [f"begin with `{text_format.mark.decode()}`"] if text_format.mark else []
+    files = [*marks, *(f"`{ending}`" for ending in text_format.endings)]
+    in_parts = "yes" if text_format.before or text_format.parts else "no"
+    is_compressed = "yes" if text_format.is_file and not text_format.parts else "no"
+    if not text_format.is_file:
+        return "", f"`{name}:NAME:SPLIT`", in_parts, is_compressed
+    return f"`{name}`", ", ".join(files) or "others", in_parts, is_compressed
+
+
+def check_table(page, formats):
+    """Raises `AssertionError` with the row to write unless a page has one of each format."""
+    pattern = r"^\| (`\w+`)? ?\| (.*?) \| (.*) \| (yes|no) \| (yes|no) \|$"
+    rows = {}
+    for name, files, document, in_parts, is_compressed in re.findall(pattern, page, re.MULTILINE):
+        rows[name or re.sub(":.*", "`", files)] = files, document, in_parts, is_compressed
+    for name, text_format in formats.items():
+        first, files, *others = row_of_page(name, text_format)
+        row = rows.get(f"`{name}`")
+        document = row[1] if row else "what a document is"
+        line = f"| {first} | {files} | {document} | {' | '.join(others)} |"
+        where = f"{PAGE}, the table of formats"
+        assert row, f"{name}: write a row in {where}: {line}"
+        assert (row[0], *row[2:]) == (files, *others), f"{name}: expected in {where}: {line}"
+    unknown = rows.keys() - {f"`{name}`" for name in formats}
+    assert not unknown, f"{PAGE} has rows of formats that are not registered: {sorted(unknown)}"
+    names = [name.strip("`") for name in rows]
+    assert names == [*formats], f"{PAGE}: expected rows in the order {', '.join(formats)}"
+
+
 def test_the_table_of_the_documentation():
     """Names, endings, marks, and which are read in parts and compressed."""
-    page = (ROOT / "docs/data_preparation.md").read_text(encoding="utf-8")
-    row = r"^\| (?:`(\w+)`)? \| (.*?) \| .* \| (yes|no) \| (yes|no) \|$"
-    rows = re.findall(row, page, re.MULTILINE)
-    assert [name or "tfds" for name, *_ in rows] == [*CORE_FORMATS]
-    for (_, files, in_parts, compressed), form in zip(rows, CORE_FORMATS.values(), strict=True):
-        assert (in_parts == "yes") == bool(form.before or form.parts)
-        assert (compressed == "yes") == (form.is_file and not form.parts)
-        named = {x.encode() for x in re.findall("`([^`]+)`", files)} if form.is_file else set()
-        assert named == {*map(str.encode, form.endings), *filter(None, [form.mark])}, files
+    check_table((ROOT / PAGE).read_text(encoding="utf-8"), CORE_FORMATS)
+
+
+def test_a_format_without_a_row_in_the_documentation_is_found():
+    page = (ROOT / PAGE).read_text(encoding="utf-8")
+    formats = {**CORE_FORMATS, "lines": CORE_FORMATS["jsonl"]}
+    line = r"\| `lines` \| `\.jsonl`, `\.json`, `\.ndjson` \| what a document is \| yes \| yes \|"
+    with pytest.raises(AssertionError, match=f"lines: write a row in {PAGE}, the table .*: {line}"):
+        check_table(page, formats)
+    changed = page.replace("`.jsonl`, `.json`, `.ndjson` |", "`.jsonl` |")
+    with pytest.raises(
+        AssertionError, match=r"jsonl: expected in .*: \| `jsonl` .* is a JSON object"
+    ):
+        check_table(changed, CORE_FORMATS)
+    fewer = {name: x for name, x in CORE_FORMATS.items() if name != "wiki"}
+    with pytest.raises(AssertionError, match=r"formats that are not registered: \['`wiki`'\]"):
+        check_table(page, fewer)
 
 
 def test_other_names_of_formats_are_refused(tmp_path):
@@ -157,7 +200,8 @@ TABLES = {
 
 @pytest.mark.parametrize("ending", CORE_ENDINGS)
 def test_a_table_format(ending, tmp_path):
-    assert ending in TABLES, "a table of each format, here"
+    where = "TABLES of tests/conformance/test_formats.py"
+    assert ending in TABLES, f"{ending}: write how a table is written in {where}"
     (save, wrong, place), task = TABLES[ending], TaskConfig.create(name="classification")
     texts = [
         "the water",

@@ -61,7 +61,9 @@ def rate_of(step, training, decay=None):
 @pytest.mark.parametrize("name", SCHEDULES.names())
 @pytest.mark.parametrize("warmup_steps", [0, 30])
 def test_a_schedule(name, warmup_steps):
-    assert SCHEDULES[name].__doc__ and name in DECAYS, "an equation of each schedule, here"
+    assert SCHEDULES[name].__doc__, f"{name}: write its equation in its docstring"
+    where = "DECAYS of tests/conformance/test_optimizers.py"
+    assert name in DECAYS, f"{name}: write its equation, in float64, in {where}"
     for settings, decay in DECAYS[name]:
         settings = {"num_steps": 430, "warmup_steps": warmup_steps, "schedule": name, **settings}
         training = TrainingConfig.create(**{**SETTINGS, **settings})

@@ -43,18 +43,26 @@ def has_public_function(verb):
 def test_a_flag_is_an_option_of_the_public_function(verb):
     flags, name = declaration(verb).parameters, PUBLIC.get(verb, verb)
     options = inspect.signature(getattr(xlnet, name)).parameters
-    assert flags.keys() - options.keys() == OF_FILES.get(verb, set())
+    without = flags.keys() - options.keys()
+    assert without == OF_FILES.get(verb, set()), (
+        f"flags of `xlnet {verb}` that `official.xlnet.{name}` does not take: {sorted(without)}; "
+        "give it these parameters, or, for flags about files, write them in OF_FILES here"
+    )
     for option in flags.keys() & options.keys():
         default = options[option].default
         if (verb, option) not in OTHER_DEFAULT:
-            assert default in (flags[option].default, inspect.Parameter.empty, None), f"--{option}"
+            assert default in (flags[option].default, inspect.Parameter.empty, None), (
+                f"--{option}: expected the default of `official.xlnet.{name}`, {default!r}, got "
+                f"{flags[option].default!r}"
+            )
         else:
             assert default != flags[option].default, f"{option}: take it out of OTHER_DEFAULT"
 
 
 def test_the_reference_has_every_flag():
     page = api_page.commands_page()
-    assert api_page.COMMANDS.read_text(encoding="utf-8") == page, "run python -m tools.api_page"
+    is_current = api_page.COMMANDS.read_text(encoding="utf-8") == page
+    assert is_current, f"{api_page.COMMANDS.relative_to(ROOT)}: run python -m tools.api_page"
     for verb in VERBS.names():
         declared = declaration(verb)
         section = page.partition(f"## xlnet {verb}\n")[2].partition("\n## ")[0]
@@ -92,4 +100,6 @@ def test_a_flag_is_in_a_test(verb):
     """In a function with the verb, or as `--flag` in its file or a helper."""
     scopes = [words for words in words_of_tests() if words.issuperset(verb.split())]
     for name in declaration(verb).parameters:
-        assert any({name, f"no{name}"} & words for words in scopes), f"--{name} is in no test"
+        assert any({name, f"no{name}"} & words for words in scopes), (
+            f"--{name} is in no test: call `{verb}` with it in a test, as --{name} or {name}="
+        )

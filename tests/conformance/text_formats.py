@@ -70,19 +70,27 @@ def check_text_format(example, documents, tmp_path, monkeypatch):
     for size, batch_bytes in BLOCK_SIZES:
         monkeypatch.setattr(readers, "BATCH_BYTES", batch_bytes)
         found, counts, parts = read_all(path, monkeypatch, size)
-        assert (sorted(found) if is_tfds else found) == expected
-        assert counts["characters"] == sum(len(line) for lines in documents for line in lines)
-        assert counts["bytes"] >= counts["characters"]
-        assert not {*counts} & {"malformed_records", "missing_texts", "removed_characters"}
+        where = f"{example.format}, in parts of {size} bytes"
+        found = sorted(found) if is_tfds else found
+        assert found == expected, f"{where}: other documents are read than were written"
+        num_characters = sum(len(line) for lines in documents for line in lines)
+        assert counts["characters"] == num_characters, f"{where}: characters are counted otherwise"
+        assert counts["bytes"] >= counts["characters"], f"{where}: fewer bytes than characters"
+        lost = {*counts} & {"malformed_records", "missing_texts", "removed_characters"}
+        assert not lost, f"{where}: {sorted(lost)} are counted, and nothing is wrong with the file"
         is_divided = bool(text_format.before or text_format.parts) and size < 1000
-        assert (parts > 1) == (is_divided or is_tfds)
+        is_expected = is_divided or is_tfds
+        wanted = "several, as the format has `before` or `parts`" if is_expected else "one"
+        assert (parts > 1) == is_expected, f"{where}: expected parts: {wanted}, got {parts}"
     num_lines = len(documents[0])
     lines = [["a", "b"], ["c", "d"], None, ["e"]] if num_lines > 1 else [["a"], ["c"], None, ["e"]]
     lines[2] = example.bad_document
     path = example.write(lines, tmp_path, monkeypatch)
     if example.bad_document is None:
         _, counts, _ = read_all(path, monkeypatch)
-        assert counts["missing_texts"] == 1 and re.search(example.place, counts.first_lost)
+        assert counts["missing_texts"] == 1, f"{example.format}: a document without text counts"
+        is_named = re.search(example.place, counts.first_lost)
+        assert is_named, f"{example.format}: expected {example.place}, got {counts.first_lost}"
     else:
         with pytest.raises(DataError, match=example.place):
             read_all(path, monkeypatch)

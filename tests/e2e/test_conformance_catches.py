@@ -14,6 +14,7 @@ pytestmark = pytest.mark.slow
 
 FOLDERS = ("official", "data_prep", "configs", "docs", "tests", "tools", "benchmarks")
 CHOICE, GENERATE = "official/xlnet/tasks/multiple_choice", "official/xlnet/api/generate.py"
+TRAINING = "official/xlnet/configs/training.py"
 # {fault: (file, old text, new text, the narrow test, what it says)}
 FAULTS = {
     "a task with inverted predictions": (
@@ -59,11 +60,25 @@ FAULTS = {
         "write check_task('multiple_choice', oracles={'kendall': FUNCTION})",
     ),
     "a key that nothing reads": (
-        "official/xlnet/configs/training.py",
-        "    optimizer: str = ",
-        "    polyak: float = 0.0\n    optimizer: str = ",
+        TRAINING,
+        "    optimizer: Annotated",
+        "    polyak: float = 0.0\n    optimizer: Annotated",
         ("tests/conformance/test_keys.py", "is_read and polyak"),
-        "FAILED tests/conformance/test_keys.py::test_each_key_is_read[training.polyak]",
+        "training.polyak: nothing outside of `configs` reads it, as `config.training.polyak`",
+    ),
+    "a key without a range": (
+        TRAINING,
+        "    optimizer: Annotated",
+        "    polyak: float = 0.0\n    optimizer: Annotated",
+        ("tests/conformance/test_keys.py", "range and polyak"),
+        f"write in {TRAINING}: polyak: Annotated[float, Range(low, high)] = 0.0",
+    ),
+    "a format that the documentation lacks": (
+        "docs/data_preparation.md",
+        "| `warc` |",
+        "| `archives` |",
+        ("tests/conformance/test_formats.py", "table_of_the_documentation"),
+        "warc: write a row in docs/data_preparation.md, the table of formats: | `warc` | begin",
     ),
     "a flag without a test": (
         GENERATE,

@@ -21,14 +21,14 @@ def path_of(variable):
     return re.sub(r"^xlnet_pretrainer/|(?<=/)(segment_encoding|biases)/", "", path)
 
 
-def assert_all_equal(found, wanted):
+def assert_all_equal(found, wanted, about=""):
     for one, other in zip(found, wanted, strict=True):
-        np.testing.assert_array_equal(one, other)
+        np.testing.assert_array_equal(one, other, about)
 
 
-def assert_all_close(found, wanted, rtol=1e-7, atol=0.0):
+def assert_all_close(found, wanted, rtol=1e-7, atol=0.0, about=""):
     for one, other in zip(found, wanted, strict=True):
-        np.testing.assert_allclose(one, other, rtol=rtol, atol=atol)
+        np.testing.assert_allclose(one, other, rtol=rtol, atol=atol, err_msg=about)
 
 
 def assert_same_variables(found, expected):

@@ -66,7 +66,10 @@ def check_optimizer(name, directory):
     for _ in range(50):
         losses.append(sum(np.sum(value**2) for value in values(variables)))
         optimizer.apply_gradients([(2 * variable, variable) for variable in variables])
-    assert losses[-1] < 0.5 * losses[0], losses
+    assert losses[-1] < 0.5 * losses[0], (
+        f"{name}: in 50 steps with the gradient of Σ w², it should fall by half, and went from "
+        f"{losses[0]:.3g} to {losses[-1]:.3g}: is `update_step` right?"
+    )
 
     before = values(make_variables())
 
@@ -78,13 +81,17 @@ def check_optimizer(name, directory):
     # Biases and layer normalization are not decayed, all others are.
     for key, found, wanted in zip(VARIABLES, change(), plain, strict=True):
         is_changed = VARIABLES[key][1] and key != "classifier/kernel"  # Which is 0.
-        assert np.any(found != wanted) == is_changed, f"{key}: weight decay"
+        is_decayed = np.any(found != wanted)
+        expected = "with" if is_changed else "without"
+        about = f"{name}: expected {key} {expected} weight decay: apply it where `is_decayed` says"
+        assert is_decayed == is_changed, about
     # Layer-wise decay scales what a variable is changed by.
     powers = [NUM_LAYERS - layer for _, _, layer in VARIABLES.values()]
     scaled = change(weight_decay=0.0, layer_decay=0.5)
     for key, found, whole, power in zip(VARIABLES, scaled, plain, powers, strict=True):
         wanted = 0.5**power * whole
-        np.testing.assert_allclose(found, wanted, rtol=1e-4, atol=1e-6, err_msg=f"{key}: layer")
+        about = f"{name}: expected {key} with the learning rate of its layer: use `rate_of`"
+        np.testing.assert_allclose(found, wanted, rtol=1e-4, atol=1e-6, err_msg=about)
     scaled = change(weight_decay=0.0, layer_decay=0.5, decay_embedding=False)
     np.testing.assert_allclose(scaled[0], plain[0], rtol=1e-5, atol=1e-7)
     # A gradient that is not finite, or gradients that are all zero, change no weight and moment.
@@ -95,7 +102,11 @@ def check_optimizer(name, directory):
             settings = {**calm, "clip_norm": clip_norm}
             found = [updated(settings, range(n), of_steps.__getitem__)[:2] for n in (1, 2)]
             states = [values([*some, *optimizer.variables[2:]]) for some, optimizer in found]
-            assert_all_equal(*states)
+            about = (
+                f"{name}: with gradients times {factor}, expected that no weight and no "
+                "moment changes: use the numbers of `step`, which are neutral then, and `clipped`"
+            )
+            assert_all_equal(*states, about)
     # A tied embedding's gradient comes in slices, with the same row more than once.
     rows = np.array([3, 1, 3, 3])
 
@@ -109,11 +120,18 @@ def check_optimizer(name, directory):
         return [tf.convert_to_tensor(first), *others]
 
     found = [updated(calm, range(3), make)[0] for make in (in_slices, dense)]
-    assert_all_close(*map(values, found), rtol=1e-5, atol=1e-6)
+    about = f"{name}: expected the same from a gradient in slices, some of them of the same row"
+    assert_all_close(*map(values, found), rtol=1e-5, atol=1e-6, about=about)
     # Restored in the middle of its schedule, to the bit.
     settings = {**SETTINGS, "num_steps": 9, "schedule": "cosine", "optimizer": name}
     whole, _, _ = updated(settings, range(7))
     path = updated(settings, range(4))[2].write(str(directory / "checkpoint"))
-    assert_all_equal(values(updated(settings, range(4, 7), restored=path)[0]), values(whole))
+    resumed, _, _ = updated(settings, range(4, 7), restored=path)
+    about = (
+        f"{name}: expected the same weights after it is saved and restored: is all its state in "
+        "`moments`, or added by `add_variable_from_reference` in `build`?"
+    )
+    assert_all_equal(values(resumed), values(whole), about)
     again = type(optimizer).from_config(optimizer.get_config())  # Which changes it.
-    assert again.get_config() == optimizer.get_config() and again.layer_decay == 0.99
+    about = f"{name}: expected each argument of the constructor in `get_config`"
+    assert again.get_config() == optimizer.get_config() and again.layer_decay == 0.99, about
