@@ -97,7 +97,7 @@ def windows_of_documents(tmp_path_factory):
     """Windows, a model, its step as one graph for all tests, and the memory that it begins with."""
     folder = str(tmp_path_factory.mktemp("windows"))
     write_data_set(folder, 13, 5, 8, 23, seed=1)
-    config = tiny_config(vocab_size=97, num_layers=1, batch_size=8)
+    config = tiny_config(vocab_size=97, num_layers=1, batch_size=8, kind="causal")
     model = XLNetPretrainer(config)
     model.compile(keras.optimizers.SGD(0.1))
     data = pretraining_dataset(folder, 8, config=config)

@@ -20,9 +20,15 @@ def pretrainer():
     return XLNetPretrainer(tiny_config(num_layers=1))
 
 
+@pytest.fixture(scope="module")
+def causal():
+    """A model whose step is traced in half the time of the permutation's; shared likewise."""
+    return XLNetPretrainer(tiny_config(num_layers=1, kind="causal"))
+
+
 def losses_of(model, optimizer):
     randomize(model.trainable_variables, seed=3, scale=0.1)
-    model.compile(optimizer)
+    model.compile(optimizer, run_eagerly=True)
     return [model.train_on_batch(BATCH)[0] for _ in range(2)]
 
 
@@ -34,7 +40,7 @@ def test_a_factor_of_the_loss_changes_nothing(pretrainer):
 
 
 def test_accumulated_batches_have_different_dropout(pretrainer):
-    pretrainer.compile(SGD(0.1, gradient_accumulation_steps=2))
+    pretrainer.compile(SGD(0.1, gradient_accumulation_steps=2), run_eagerly=True)
     seeds = set()
     for _ in range(3):
         seeds.add(tuple(pretrainer.step_seed(0).numpy()))
@@ -52,7 +58,7 @@ def test_xla_is_used_where_it_is_asked_for_alone(pretrainer, monkeypatch):
 
 
 def test_a_file_keeps_the_scale_of_the_loss(pretrainer, tmp_path):
-    pretrainer.compile(LossScaleOptimizer(SGD(0.1)))
+    pretrainer.compile(LossScaleOptimizer(SGD(0.1)), run_eagerly=True)
     pretrainer.train_on_batch(BATCH)
     pretrainer.optimizer.dynamic_scale.assign(64)
     pretrainer.save(tmp_path / "model.keras")
@@ -62,7 +68,7 @@ def test_a_file_keeps_the_scale_of_the_loss(pretrainer, tmp_path):
     assert float(loaded.dynamic_scale.numpy()) == 64
 
 
-def test_epochs_and_evaluations_end_within_an_execution(pretrainer):
+def test_epochs_and_evaluations_end_within_an_execution(causal):
     """And predictions, after as many batches as with one step in each."""
     windows = [random_windows(seed, context_length=0) for seed in range(5)]
     stacked = {name: np.stack([batch[name] for batch in windows]) for name in windows[0]}
@@ -71,22 +77,22 @@ def test_epochs_and_evaluations_end_within_an_execution(pretrainer):
     heldout = {"validation_data": endless, "validation_steps": 2}
 
     def found(size):
-        randomize(pretrainer.trainable_variables, seed=3, scale=0.1)
-        pretrainer.compile("sgd", steps_per_execution=size)
-        losses = [pretrainer.evaluate(endless, steps=4, verbose=0)]
-        predicted = pretrainer.predict(endless, steps=4, verbose=0)
+        randomize(causal.trainable_variables, seed=3, scale=0.1)
+        causal.compile("sgd", steps_per_execution=size, run_eagerly=size == 1)
+        losses = [causal.evaluate(endless, steps=4, verbose=0)]
+        predicted = causal.predict(endless, steps=4, verbose=0)
         losses += [array.shape for array in tf.nest.flatten(predicted)]
         for epochs in (1, 2):
             steps = {"steps_per_epoch": 4, "epochs": epochs, **heldout}
-            losses += itertools.chain(*pretrainer.fit(endless, verbose=0, **steps).history.values())
-            losses.append(pretrainer.evaluate(endless, steps=4, verbose=0))
-        assert int(tf.convert_to_tensor(pretrainer.optimizer.iterations)) == 12
+            losses += itertools.chain(*causal.fit(endless, verbose=0, **steps).history.values())
+            losses.append(causal.evaluate(endless, steps=4, verbose=0))
+        assert int(tf.convert_to_tensor(causal.optimizer.iterations)) == 12
         return tf.nest.flatten(losses)
 
     np.testing.assert_allclose(found(3), found(1), rtol=1e-4)
 
 
-def test_a_run_evaluates_distributed_data_between_executions(pretrainer):
+def test_a_run_evaluates_distributed_data_between_executions(causal):
     """Which cannot be cut: training goes on with executions of its own."""
     windows = [random_windows(seed, context_length=0) for seed in range(5)]
     stacked = {name: np.stack([batch[name] for batch in windows]) for name in windows[0]}
@@ -95,19 +101,19 @@ def test_a_run_evaluates_distributed_data_between_executions(pretrainer):
     )
 
     def found(size, steps):
-        randomize(pretrainer.trainable_variables, seed=3, scale=0.1)
-        pretrainer.compile("sgd", steps_per_execution=size)
+        randomize(causal.trainable_variables, seed=3, scale=0.1)
+        causal.compile("sgd", steps_per_execution=size, run_eagerly=size == 1)
         losses, sizes = [], []
 
         def evaluate(batch, logs):
             if batch % 4 == 3:
-                losses.append(pretrainer.evaluate(data, steps=3, verbose=0))
-                sizes.append(pretrainer.steps_per_execution)
+                losses.append(causal.evaluate(data, steps=3, verbose=0))
+                sizes.append(causal.steps_per_execution)
 
         hook = keras.callbacks.LambdaCallback(on_train_batch_end=evaluate)
-        pretrainer.fit(data, steps_per_epoch=steps, callbacks=[hook], verbose=0)
+        causal.fit(data, steps_per_epoch=steps, callbacks=[hook], verbose=0)
         assert {*sizes} == {size} and len(losses) == steps // 4
-        assert int(tf.convert_to_tensor(pretrainer.optimizer.iterations)) == steps
+        assert int(tf.convert_to_tensor(causal.optimizer.iterations)) == steps
         return tf.nest.flatten(losses)
 
     np.testing.assert_allclose(found(4, 8), found(1, 8), rtol=1e-4)

@@ -32,7 +32,7 @@ def packed(lengths, num_texts=1, length=17):
 
 
 def test_logits_are_those_of_the_task_model():
-    config = tiny_config(name="classification", labels="[a, b, c]", mem_len=0)
+    config = tiny_config(name="classification", labels="[a, b, c]", mem_len=0, num_layers=1)
     task = XLNetTaskModel(config)
     randomize(task.encoder.variables + task.head.variables, 1)
     inputs = packed(LENGTHS)
@@ -135,7 +135,7 @@ TAKEN = [
 
 @functools.cache
 def classifier(num_classes):
-    return XLNetClassifier(tiny_encoder(), num_classes)
+    return XLNetClassifier(tiny_encoder(num_layers=1), num_classes)
 
 
 @pytest.mark.parametrize(("arguments", "message"), REFUSED, ids=range(len(REFUSED)))
@@ -188,7 +188,7 @@ def test_texts_of_a_model_that_is_compiled_with_xla_and_padding_to_the_longest()
     tokenizer = Tokenizer(f"{vocabulary_dir()}/spiece.model")
     texts = np.array(["the water may find", "first"])
     task = tiny_config(max_length=23).task
-    encoder = tiny_encoder(vocab_size=211, mem_len=0)
+    encoder = tiny_encoder(vocab_size=211, mem_len=0, num_layers=1)
     longest = Preprocessor(tokenizer, task, "longest")
     model = XLNetClassifier(encoder, 2, Preprocessor(tokenizer, task))
     model.compile("sgd", LOSSES.SparseCategoricalCrossentropy(from_logits=True), jit_compile=True)

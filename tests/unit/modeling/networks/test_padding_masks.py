@@ -38,6 +38,11 @@ if IS_KERAS_3:
     WITH_MASK["GroupedQueryAttention"] = lambda x: grouped(x, x)
 
 
+@pytest.fixture(scope="module")
+def encoder():
+    return tiny_encoder(num_layers=1, mem_len=0)
+
+
 def inputs():
     """Ids of a text, and a batch with it, padded on the left."""
     ids = np.random.default_rng(0).integers(9, VOCAB, (2, NUM_PADDING + NUM_TOKENS), np.int32)
@@ -52,21 +57,21 @@ def test_the_table_has_all_layers_that_take_a_mask():
 
 
 @pytest.mark.parametrize("name", WITH_MASK)
-def test_a_layer_gives_the_same_for_a_text_alone_and_in_a_padded_batch(name):
-    encoder, (alone, batch) = tiny_encoder(mem_len=0), inputs()
+def test_a_layer_gives_the_same_for_a_text_alone_and_in_a_padded_batch(encoder, name):
+    alone, batch = inputs()
     wanted = WITH_MASK[name](encoder(alone)["content"])[0]
     found = WITH_MASK[name](encoder(batch[:1])["content"])[0]
     found = found[-NUM_TOKENS:] if len(found.shape) == 2 else found
     np.testing.assert_allclose(found, wanted, atol=1e-5)
 
 
-def test_losses_of_tokens_and_layers_of_a_functional_model():
-    encoder, (alone, batch) = tiny_encoder(mem_len=0), inputs()
+def test_losses_of_tokens_and_layers_of_a_functional_model(encoder):
+    alone, batch = inputs()
     ids = keras.Input([None], dtype=tf.int32)
     content = LAYERS.Dropout(0.1)(encoder({"token_ids": ids})["content"])
     pooled = LAYERS.GlobalAveragePooling1D()(content)
     model = keras.Model(ids, [LAYERS.Dense(1)(content), LAYERS.Dense(1)(pooled)])
-    model.compile("sgd", ["mse", None], weighted_metrics=[["mae"], None])
+    model.compile("sgd", ["mse", None], weighted_metrics=[["mae"], None], run_eagerly=True)
     wanted = model.evaluate(alone, np.ones([1, NUM_TOKENS, 1]), verbose=0)
     found = model.evaluate(batch[:1], np.ones([1, NUM_TOKENS + NUM_PADDING, 1]), verbose=0)
     np.testing.assert_allclose(found, wanted, rtol=1e-5)

@@ -153,7 +153,7 @@ def test_ids_and_orders_of_other_sizes_are_named_and_a_model_around_it_trains_qu
     assert repr(encoder) == "XLNetEncoder(2 layers of width 22, vocabulary of 53, 0.0 M parameters)"
     tokens = keras.Input([TOKENS], dtype=tf.int32)
     model = keras.Model(tokens, keras.layers.Dense(1)(encoder(tokens)["content"][:, -1]))
-    model.compile("adam", "mse")
+    model.compile("adam", "mse", run_eagerly=True)
     model.fit(ids, tf.zeros([BATCH, 1]), verbose=0)
     said = caplog.text + "".join(str(each.message) for each in recwarn)
     assert "Gradients do not exist" not in said
