@@ -101,8 +101,8 @@ class Case:
     def gradients(self, attention, encoding, **settings):
         """The output of `attention`, and gradients of hidden states and all weights."""
         run = self.function(attention, encoding, **settings)
-        # Kernels are compiled in graphs only.
-        run = tf.function(run) if self.rng.integers(2) else run
+        # Kernels are compiled in graphs only, which takes longer than all else here.
+        run = tf.function(run) if self.rng.integers(3) == 0 else run
         return run(*self.tensors)
 
     @property
@@ -160,7 +160,7 @@ def test_in_16_bit_a_compiled_step_of_a_gpu_is_near_the_reference(seed):
 
 
 @pytest.mark.parametrize(
-    "seed", [*range(5), *(pytest.param(seed, marks=pytest.mark.slow) for seed in (5, 6))]
+    "seed", [*range(5), *(pytest.param(seed, marks=pytest.mark.slow) for seed in range(5, 11))]
 )
 def test_values_and_gradients_of_every_form(seed, monkeypatch):
     case = Case(seed)

@@ -64,7 +64,10 @@ class Case:
         return {name: tf.constant(self.inputs[name]) for name in names}
 
 
-@pytest.fixture(scope="module", params=range(8))
+@pytest.fixture(
+    scope="module",
+    params=[*range(4), *(pytest.param(seed, marks=pytest.mark.slow) for seed in range(4, 8))],
+)
 def case(request):
     return Case(request.param)
 

@@ -80,7 +80,9 @@ def count_documents(data):
 
 
 @pytest.mark.parametrize(
-    "seeds", [range(150), pytest.param(range(1000, 1600), marks=pytest.mark.slow)]
+    "seeds",
+    [range(50), pytest.param([*range(50, 150), *range(1000, 1600)], marks=pytest.mark.slow)],
+    ids=["some", "more"],
 )
 def test_mutated_inputs(tmp_path, monkeypatch, seeds):
     outcomes = {"data set": 0, "sentence": 0}
