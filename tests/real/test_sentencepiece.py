@@ -28,11 +28,11 @@ USER_DEFINED = {"user_defined_symbols": "<cls>,<sep>,<pad>,<mask>,<eod>,<eop>"}
 READ = {  # Options of the trainer, and why the vocabulary cannot be exported.
     "release": (RELEASE, ""),
     "bpe bytes": ({**SPECIALS, "model_type": "bpe", "byte_fallback": True}, ""),
-    "char": ({**SPECIALS, "model_type": "char", "vocab_size": 80}, ""),
     "identity": ({**SPECIALS, "normalization_rule_name": "identity"}, "a normalizer, got none"),
     "bytes": ({**SPECIALS, "byte_fallback": True}, "byte pieces, got <0x00>"),
 }
 READ_TOO = {
+    "char": ({**SPECIALS, "model_type": "char", "vocab_size": 80}, ""),
     "user-defined": (USER_DEFINED, ""),
     "nfkc_cf": ({**SPECIALS, "normalization_rule_name": "nfkc_cf"}, ""),
     "pad_id": ({**WITHOUT_PAD, "pad_id": 5}, ""),

@@ -51,10 +51,19 @@ def directory(tmp_path_factory):
     return directory
 
 
+@pytest.mark.parametrize("number", [200, pytest.param(900, marks=pytest.mark.slow)])
 @pytest.mark.parametrize("lowercase", [False, True])
-def test_ids_and_offsets_are_of_the_text_as_it_is(directory, lowercase):
+def test_ids_and_offsets_are_of_the_text_as_it_is(directory, lowercase, number):
     tokenizer = Tokenizer(directory / "spiece.model", lowercase)
-    texts = ["", " ", "\n", "  a", "a  ", *texts_of(1, 600, ODD), *texts_of(2, 300, ODD + NEW)]
+    texts = [
+        "",
+        " ",
+        "\n",
+        "  a",
+        "a  ",
+        *texts_of(1, number, ODD),
+        *texts_of(2, number // 2, ODD + NEW),
+    ]
     batch = [row.tolist() for row in tokenizer.encode_batch(texts)]
     graph = GraphTokenizer(tokenizer)
     assert tf.function(graph.__call__)(tf.constant(texts)).to_list() == batch
