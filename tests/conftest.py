@@ -1,10 +1,11 @@
-"""Settings that TensorFlow reads when it is first imported."""
+"""Fixtures of all tests, and settings from before TensorFlow is imported."""
 
 import signal
 
 import pytest
 
 from official.xlnet.cli import set_environment_defaults
+from official.xlnet.runtime import garbage, lazy_libraries
 from official.xlnet.tokenization.tokenizer import Tokenizer
 from tests.helpers.oracles import tokenizer_oracle
 from tests.helpers.world import World, eagerly, kept_world
@@ -12,6 +13,9 @@ from tests.helpers.world import World, eagerly, kept_world
 pytest_plugins = ["tests.costs", "tests.skips"]
 
 set_environment_defaults()
+# As in a command.
+lazy_libraries.install()
+garbage.pause_for_tensorflow()
 
 
 def pytest_ignore_collect(collection_path, config):

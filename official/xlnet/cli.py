@@ -35,6 +35,7 @@ from official.xlnet.files.flags_in_messages import called_with_flags
 from official.xlnet.files.json_files import json_line, replace_lone_surrogates
 from official.xlnet.files.schema import OneOf
 from official.xlnet.files.text import printable, printable_line
+from official.xlnet.runtime import garbage, lazy_libraries
 
 EXIT_BUG = 1
 EXIT_WRONG_INPUT = 2
@@ -65,6 +66,9 @@ def main(argv: list[str] | None = None) -> int:
       0
     """
     outcome = _Outcome()
+    if argv is None:  # The process is ours.
+        lazy_libraries.install()
+        garbage.pause_for_tensorflow()
     with _program(outcome) if argv is None else contextlib.nullcontext():
         set_environment_defaults()
         arguments = list(sys.argv[1:] if argv is None else argv)

@@ -25,7 +25,6 @@ import yaml
 from official.xlnet import cli
 from official.xlnet.commands.declarations import declaration
 from official.xlnet.configs.registry import VERBS
-from official.xlnet.modeling.ops.keras import IS_KERAS_3
 from tests.cpu_meter import METER
 from tests.helpers.corpora import as_text, random_documents, recipe, vocabulary_dir
 from tests.helpers.package.of_projects import entries
@@ -258,5 +257,7 @@ class World:
         flags = {"head": kind, "model": self.pretrained}
         if kind in KINDS:
             flags = {"model": self.task(kind).model}
+        from official.xlnet.modeling.ops.keras import IS_KERAS_3
+
         name = f"exports_of_keras_{3 if IS_KERAS_3 else 2}/{kind}"
         return self._part(name, lambda path: command("export", output=path, **flags))
