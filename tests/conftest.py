@@ -5,7 +5,7 @@ import signal
 import pytest
 
 from official.xlnet.cli import set_environment_defaults
-from official.xlnet.runtime import garbage, lazy_libraries
+from official.xlnet.runtime.start import garbage, lazy_libraries
 from official.xlnet.tokenization.tokenizer import Tokenizer
 from tests.helpers.oracles import tokenizer_oracle
 from tests.helpers.world import World, eagerly, kept_world

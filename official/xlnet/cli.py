@@ -35,7 +35,7 @@ from official.xlnet.files.flags_in_messages import called_with_flags
 from official.xlnet.files.json_files import json_line, replace_lone_surrogates
 from official.xlnet.files.schema import OneOf
 from official.xlnet.files.text import printable, printable_line
-from official.xlnet.runtime import garbage, lazy_libraries
+from official.xlnet.runtime.start import garbage, lazy_libraries
 
 EXIT_BUG = 1
 EXIT_WRONG_INPUT = 2

@@ -11,8 +11,8 @@ import types
 import pytest
 
 from official.xlnet.modeling.ops.keras import IS_KERAS_3
-from official.xlnet.runtime import garbage, lazy_libraries
-from official.xlnet.runtime.lazy_libraries import LAZY_MODULES
+from official.xlnet.runtime.start import garbage, lazy_libraries
+from official.xlnet.runtime.start.lazy_libraries import LAZY_MODULES
 
 ROOT = pathlib.Path(__file__).parents[3]
 LARGE = ("IPython.core", "cv2", "googleapiclient.http", "matplotlib", "pandas.core", "sklearn")

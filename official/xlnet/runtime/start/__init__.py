@@ -1,0 +1,1 @@
+"""The start of a program: what is done before TensorFlow is imported."""
