@@ -196,7 +196,8 @@ class World:
         return self._part(
             "data",
             lambda path: command(
-                "prepare", input=self.text, vocab=self.vocab, config=self.config, output=path
+                *("prepare", "--num_workers=1"),
+                **{"input": self.text, "vocab": self.vocab, "config": self.config, "output": path},
             ),
         )
 

@@ -6,6 +6,8 @@ A table is a list of rows or a dictionary, under the same name in the files of a
 import importlib
 import pathlib
 
+import pytest
+
 from official.xlnet.projects import PROJECTS
 
 ROOT = pathlib.Path(__file__).parents[3]
@@ -22,6 +24,11 @@ def _tables(name):
 def rows(table):
     """The rows of all projects for a table that is a list."""
     return [row for found in _tables(table) for row in found]
+
+
+def slow_rows(table):
+    """Parameters of a test, each a single value, that are slow as the tests of projects are."""
+    return [pytest.param(row, marks=pytest.mark.slow) for row in rows(table)]
 
 
 def entries(table):

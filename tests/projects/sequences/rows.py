@@ -2,8 +2,6 @@
 
 import itertools
 
-import pytest
-
 from tests.helpers.oracles.metrics import number_oracles
 
 _LETTERS = {"label_unit": "letter"}
@@ -17,7 +15,7 @@ KEYS_OF_TASKS = {
 TASKS_WITH_KEYS = {"token_regression": {"label_smoothing"}}
 SERVED = [
     ("token_classification", _LETTERS, 1),
-    pytest.param("token_regression", {**_LETTERS, **_TARGET}, 1, marks=pytest.mark.slow),
+    ("token_regression", {**_LETTERS, **_TARGET}, 1),
 ]
 
 

@@ -85,7 +85,9 @@ def pooled(states, pooling):
     return states.mean(axis=0) if pooling == "mean" else states[-1]
 
 
-@pytest.mark.parametrize("pooling", ["mean", "cls", "text_mean", "none"])
+@pytest.mark.parametrize(
+    "pooling", ["mean", pytest.param("cls", marks=pytest.mark.slow), "text_mean", "none"]
+)
 def test_each_text_as_the_encoder_reads_it_alone(embedder, states_of_texts, pooling):
     found = embedder(TEXTS, pooling, batch_size=3)
     assert found.dtype == np.float32
@@ -94,15 +96,19 @@ def test_each_text_as_the_encoder_reads_it_alone(embedder, states_of_texts, pool
     assert not found[expected == 0].any()
 
 
-def test_several_layers_stand_side_by_side_and_cut_texts_are_counted(encoder):
-    embedder = TextEmbedder(encoder, TOKENIZER, [0, -1, 1], max_length=MAX_LENGTH)
-    found, texts = embedder(TEXTS[2:4], "mean"), TEXTS[2:4]
-    alone = [embed(encoder, texts, "mean", n, MAX_LENGTH, tokenizer=TOKENIZER) for n in (0, 2, 1)]
+def test_several_layers_stand_side_by_side_and_cut_texts_are_counted(encoder, embedder):
+    of_layers = TextEmbedder(encoder, TOKENIZER, [0, -1, 1], max_length=MAX_LENGTH)
+    found, texts = of_layers(TEXTS[2:4], "mean"), TEXTS[2:4]
+    alone = [embed(encoder, texts, "mean", n, MAX_LENGTH, tokenizer=TOKENIZER) for n in (0, 1)]
+    alone.insert(1, embedder(texts, "mean"))
     np.testing.assert_allclose(found, np.concatenate(alone, axis=1), atol=1e-5)
-    assert embedder.width == found.shape[1] and embedder.num_truncated == 1
+    assert of_layers.width == found.shape[1] and of_layers.num_truncated == 1
 
 
-@pytest.mark.parametrize(("pooling", "stride"), [("mean", 9), ("none", 9), ("none", 99)])
+@pytest.mark.parametrize(
+    ("pooling", "stride"),
+    [("mean", 9), ("none", 9), pytest.param("none", 99, marks=pytest.mark.slow)],
+)
 def test_long_texts_have_the_means_over_their_windows(encoder, embedder, pooling, stride):
     """Those of fine-tuning; for tokens, over the windows that hold them."""
     texts = TEXTS[1:5]

@@ -20,6 +20,8 @@ from tests.helpers.served_models import examples_of, random_task, save_task
 from tests.helpers.task_corpora import task_config, write_table
 from tests.helpers.world import command
 
+pytestmark = pytest.mark.usefixtures("eager")
+
 
 def combine(members, name, **settings):
     tokenizer = types.SimpleNamespace(counts={})

@@ -30,7 +30,7 @@ def model():
 
 @pytest.fixture(scope="module")
 def text_model(tokenizer):
-    return random_model(vocab_size=tokenizer.vocab_size)
+    return random_model(vocab_size=tokenizer.vocab_size, num_layers=1)
 
 
 def uncached(model, ids, targets):
@@ -55,7 +55,13 @@ def causal(model, ids):
 
 @pytest.mark.parametrize(
     "settings",
-    [{}, {"kind": "causal"}, {"kind": "causal", "mem_len": 0, "attention_type": "uni"}],
+    [
+        {},
+        {"kind": "causal"},
+        pytest.param(
+            {"kind": "causal", "mem_len": 0, "attention_type": "uni"}, marks=pytest.mark.slow
+        ),
+    ],
     ids=str,
 )
 def test_greedy_continuation_is_that_of_a_loop_over_the_whole_encoder(settings):
@@ -146,7 +152,7 @@ def fill(model, tokenizer, text, lengths):
     [
         {},
         pytest.param({"untie_r": False, "clamp_len": 5}, marks=pytest.mark.slow),
-        {"attention_type": "uni", "mem_len": 0},
+        pytest.param({"attention_type": "uni", "mem_len": 0}, marks=pytest.mark.slow),
     ],
     ids=str,
 )

@@ -11,6 +11,8 @@ from official.xlnet.inference.orders import least_context, register_order
 from official.xlnet.inference.scoring import Scorer
 from tests.helpers.small_language_model import NumberTokenizer, random_model
 
+# Their graphs are those of test_scoring.py.
+pytestmark = pytest.mark.usefixtures("eager")
 PERMUTATIONS = [list(order) for order in itertools.permutations(range(3))]
 STRINGS = [" ".join(map(str, ids)) for ids in itertools.product(range(10), repeat=3)]
 IDS = [11, 30, 17, 9, 25, 28, 13]

@@ -9,7 +9,7 @@ from official.xlnet.inference.generation import fill_blanks, generate
 from official.xlnet.inference.network.language_model_network import LanguageModelNetwork
 from official.xlnet.inference.scoring import Scorer, score
 from official.xlnet.tokenization.special_tokens import EOD_ID
-from tests.helpers.package.of_projects import rows
+from tests.helpers.package.of_projects import slow_rows
 from tests.helpers.small_language_model import NumberTokenizer, random_model
 
 
@@ -21,6 +21,7 @@ def model():
 TOKENIZER = NumberTokenizer(31)
 
 
+@pytest.mark.usefixtures("eager")
 def test_windows_are_counted_for_progress(model):
     scorer = Scorer(model, TOKENIZER)
     for number, order in enumerate(("left_to_right", "random", "pseudo"), start=1):
@@ -104,13 +105,17 @@ def lane_of(ids, seq_len, advance, num_targets):
         }
 
 
+@pytest.mark.usefixtures("eager")
 @pytest.mark.parametrize(
     "settings",
     [
-        {"mem_len": 0},
+        pytest.param({"mem_len": 0}, marks=pytest.mark.slow),
         {"mem_len": 41},
-        {"attention_type": "uni", "untie_r": False, "seq_len": 29, "reuse_len": 11},
-        *rows("CAUSAL_NETWORKS"),
+        pytest.param(
+            {"attention_type": "uni", "untie_r": False, "seq_len": 29, "reuse_len": 11},
+            marks=pytest.mark.slow,
+        ),
+        *slow_rows("CAUSAL_NETWORKS"),
     ],
     ids=str,
 )

@@ -9,12 +9,14 @@ import tensorflow as tf
 from official.xlnet.errors import ConfigError, DataError
 from official.xlnet.inference.scoring import Scorer
 from official.xlnet.tokenization.special_tokens import MASK_ID
-from tests.helpers.package.of_projects import rows
+from tests.helpers.package.of_projects import rows, slow_rows
 from tests.helpers.small_language_model import NumberTokenizer, random_model
 
+# Their graphs are those of test_scoring.py.
+pytestmark = pytest.mark.usefixtures("eager")
 TOKENIZER = NumberTokenizer(31)
 IDS = [11, 30, 17, 9, 25, 28, 13]
-DENOISING_NETWORKS = [{}, *rows("DENOISING_NETWORKS")]
+OF_PROJECTS = rows("DENOISING_NETWORKS")
 
 
 @functools.cache
@@ -48,10 +50,13 @@ def scored(scorer, ids, given, targets, *arguments, **options):
     ("settings", "given", "targets"),
     [
         ({}, [0, 5], [2, 3]),
-        ({}, [], [1, 6]),
+        pytest.param({}, [], [1, 6], marks=pytest.mark.slow),
         ({"kind": "causal"}, [0, 1], [2, 3]),
         ({"kind": "denoising"}, [0, 5], [2, 3]),
-        *(({"kind": "denoising", **each}, [3], [5, 1]) for each in DENOISING_NETWORKS[1:]),
+        *(
+            pytest.param({"kind": "denoising", **network}, [3], [5, 1], marks=pytest.mark.slow)
+            for network in OF_PROJECTS
+        ),
     ],
     ids=str,
 )
@@ -112,7 +117,7 @@ def test_parts_are_those_of_the_network_with_explicit_masks(order, whole_given):
     np.testing.assert_allclose(again.log_likelihoods, wanted, atol=1e-5)
 
 
-@pytest.mark.parametrize("network", DENOISING_NETWORKS, ids=str)
+@pytest.mark.parametrize("network", [{}, *slow_rows("DENOISING_NETWORKS")], ids=str)
 @pytest.mark.parametrize("order", ["left_to_right", "random", "pseudo"])
 def test_a_denoising_model_masks_predicts_and_puts_in(order, network):
     given, targets = [1, 5], [2, 3, 6]

@@ -21,7 +21,6 @@ from official.xlnet.serving.services.pretrained import EncoderService, LanguageM
 from official.xlnet.tasks.batching import collate
 from official.xlnet.testing.tasks import require_same
 from official.xlnet.tokenization.graph.offsets import OffsetTokenizer
-from official.xlnet.tokenization.graph.tokenizer import GraphTokenizer
 from official.xlnet.tokenization.tokenizer import Tokenizer
 from tests.helpers.compare import assert_refused
 from tests.helpers.package.of_projects import rows
@@ -81,17 +80,20 @@ LEFT = (("truncation_side", "left"),)
     ("name", "settings", "num_texts"),
     [
         ("classification", {}, 1),
-        ("multiple_choice", {"truncation_side": "left"}, 1),
-        ("ranking", {"scoring": "summary", "truncation_side": "left", **RANKING}, 1),
+        pytest.param("multiple_choice", {"truncation_side": "left"}, 1, marks=slow),
+        pytest.param(
+            *("ranking", {"scoring": "summary", "truncation_side": "left", **RANKING}, 1),
+            marks=slow,
+        ),
         ("token_classification", {}, 1),
-        *rows("SERVED"),
+        *(pytest.param(*row, marks=slow) for row in rows("SERVED")),
         pytest.param("classification", {**WINDOWS, "truncation_side": "left"}, 1, marks=slow),
         pytest.param("classification", MEMORY, 1, marks=slow),
         # From four texts on, the segment of padding lies between theirs and that of CLS.
         pytest.param("classification", {**WINDOWS, "max_windows": 2}, 2, marks=slow),
         pytest.param("classification", {}, 4, marks=slow),
         pytest.param("classification", MEMORY, 5, marks=slow),
-        ("classification", {"both_orders": True}, 2),
+        pytest.param("classification", {"both_orders": True}, 2, marks=slow),
     ],
     ids=str,
 )
@@ -150,14 +152,17 @@ def test_answers(name):
             assert start == end == -1
 
 
-def test_examples_signature():
-    for name, settings in (("classification", ()), ("multiple_choice", LEFT)):
-        service, outputs, examples, _ = served(name, settings)
-        inputs = inputs_of(examples)
-        rows = [dict(zip(inputs, row, strict=True)) for row in zip(*inputs.values(), strict=True)]
-        serialized = tf.constant([as_example(row) for row in rows])
-        found = service.signatures()["examples"](examples=serialized)
-        np.testing.assert_allclose(found["probabilities"], outputs["probabilities"], atol=1e-6)
+@pytest.mark.parametrize(
+    ("name", "settings"),
+    [("classification", ()), pytest.param("multiple_choice", LEFT, marks=slow)],
+)
+def test_examples_signature(name, settings):
+    service, outputs, examples, _ = served(name, settings)
+    inputs = inputs_of(examples)
+    rows = [dict(zip(inputs, row, strict=True)) for row in zip(*inputs.values(), strict=True)]
+    serialized = tf.constant([as_example(row) for row in rows])
+    found = service.signatures()["examples"](examples=serialized)
+    np.testing.assert_allclose(found["probabilities"], outputs["probabilities"], atol=1e-6)
 
 
 def test_token_ids_signature(tokenizer):
@@ -197,6 +202,10 @@ def test_wrong_texts():
         service.serve_texts(text=tf.constant(["the", "é" * 5001]))
     with pytest.raises(tf.errors.InvalidArgumentError, match="text"):
         service.texts_of(tf.constant([tf.train.Example().SerializeToString()]))
+
+
+@slow
+def test_wrong_texts_of_choices():
     service = served("multiple_choice", LEFT, 1)[0]
     texts = {"passage": tf.constant(["a", "b"]), "question": tf.constant(["a"])}
     with pytest.raises(tf.errors.InvalidArgumentError, match=r"equal numbers of rows, got 1, 2, 1"):
@@ -278,12 +287,11 @@ def test_stored_matrix(storage, error, axis):
         np.testing.assert_allclose(got, expected, atol=allowed + 1e-5 * largest, rtol=1e-5)
 
 
-def test_tokens_begin_after_characters_that_normalization_removes(vocab_file):
+def test_tokens_begin_after_characters_that_normalization_removes(tokenizer, graph_tokenizer):
     """Accents alone (U+00B4), zero-width characters, combining marks after a space, `▁`."""
     kinds = {"Zs", "Cf", "Cc", "Sk", "Mn", "Lm", "So"}
     characters = [chr(i) for i in range(0x80, 0x3100) if unicodedata.category(chr(i)) in kinds]
-    tokenizer = Tokenizer(vocab_file)
-    offsets = tf.function(OffsetTokenizer(tokenizer, GraphTokenizer(tokenizer)).__call__)
+    offsets = tf.function(OffsetTokenizer(tokenizer, graph_tokenizer).__call__)
     texts = [
         form.format(c)
         for form in ("the {}cat on", "the{} cat", "a {} c", "ﬀ{}ﬁ")

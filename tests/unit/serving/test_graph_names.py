@@ -151,7 +151,10 @@ def test_chosen_names_have_to_be_valid_and_as_many_as_the_columns(tmp_path):
 
 @pytest.mark.parametrize(
     ("name", "names"),
-    [("multiple_choice", "passage, question, choices"), ("token_classification", "text")],
+    [
+        pytest.param("multiple_choice", "passage, question, choices", marks=pytest.mark.slow),
+        ("token_classification", "text"),
+    ],
 )
 def test_names_of_inputs_that_the_task_gives_are_not_chosen(tmp_path, name, names):
     directory = save_task(random_task(name)[0], str(tmp_path / "model"))

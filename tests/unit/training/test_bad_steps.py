@@ -21,6 +21,8 @@ from tests.helpers.compare import assert_all_close, assert_all_equal
 from tests.helpers.compiled import make_model, state
 from tests.helpers.tiny import MEMORY, random_windows
 
+slow = pytest.mark.slow
+
 
 def without_targets(batch, rows=slice(None)):
     can_be_target = batch["can_be_target"].numpy()
@@ -59,10 +61,10 @@ def weights_and_optimizer(model):
     ("bad", "changes"),
     [
         (np.nan, {}),
-        (np.inf, {"clip_norm": 0.0}),
-        (None, {"optimizer": "lamb", "precision": "mixed_float16"}),
+        pytest.param(np.inf, {"clip_norm": 0.0}, marks=slow),
+        pytest.param(None, {"optimizer": "lamb", "precision": "mixed_float16"}, marks=slow),
         (None, {"optimizer": "muon", "accumulate_steps": 2, "kind": "causal"}),
-        (None, {"kind": "denoising", "parallel_slices": 2, "clip_norm": 0}),
+        pytest.param(None, {"kind": "denoising", "parallel_slices": 2, "clip_norm": 0}, marks=slow),
     ],
     ids=str,
 )

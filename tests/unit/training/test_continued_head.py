@@ -17,7 +17,7 @@ from tests.helpers.world import command
 
 STILL = ("num_steps=1", "checkpoint_steps=1", "warmup_steps=0", "learning_rate=1e-30")
 STILL += ("task.num_buckets=1", "training.batch_size=7")
-FAST = ("regression",)
+FAST = ("classification",)
 
 
 @pytest.mark.usefixtures("eager")

@@ -11,6 +11,7 @@ import pytest
 from benchmarks.data.random_records import write_data_set
 from official.xlnet.api.convert import convert
 from official.xlnet.checkpoints.any_format import load_config
+from official.xlnet.checkpoints.checkpoint_files import newest_checkpoint
 from official.xlnet.checkpoints.saving import save_pretrained
 from official.xlnet.configs.experiment import XLNetConfig
 from official.xlnet.data import first_windows
@@ -78,7 +79,7 @@ def test_the_unigram_baseline_has_smoothed_counts_and_needs_few_windows(world):
     assert some.sum() == pytest.approx(1) and np.abs(some - found).max() > 0
 
 
-@pytest.mark.parametrize("bidirectional", [True, False])
+@pytest.mark.parametrize("bidirectional", [True, pytest.param(False, marks=pytest.mark.slow)])
 def test_the_first_windows_are_of_lanes_at_equal_distances(tmp_path, monkeypatch, bidirectional):
     """Of both directions, and of more lanes where these have too few windows."""
     monkeypatch.setattr(first_windows, "_FIRST_ROWS", 4)
@@ -118,6 +119,6 @@ def test_a_folder_of_hf_reads_records_of_any_window(world, tmp_path):
     assert report["left_over"] == []  # The state of training stays behind without a word.
     assert Manifest.load(world.data).seq_len != load_config(f"{tmp_path}/hf").data.seq_len
     found = evaluate(f"{tmp_path}/hf", world.data)
-    expected = evaluate(world.pretrained, world.data)
+    expected = newest_checkpoint(world.pretrained).record["heldout_loss"]
     assert found["targets"] > 0
-    assert found["loss"] == pytest.approx(expected["loss"], rel=0.1)  # Of other targets.
+    assert found["loss"] == pytest.approx(expected, rel=0.1)  # Of other targets.

@@ -27,7 +27,7 @@ BLOCK = {
 BIASES = ("content_bias", "position_bias", "segment_bias")
 
 
-@pytest.mark.parametrize("untie_r", [True, False])
+@pytest.mark.parametrize("untie_r", [True, pytest.param(False, marks=pytest.mark.slow)])
 def test_decay_and_layer_of_every_variable(untie_r):
     """The names are those that checkpoints and exclusions rely on: all of them, written out."""
     num_layers = 11

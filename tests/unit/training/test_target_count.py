@@ -63,13 +63,13 @@ def test_the_warning_says_what_to_set(world, caplog, settings, count, advice):
 
 @pytest.mark.usefixtures("eager")
 def test_steps_without_targets_do_not_count(world, prepared, caplog, tmp_path):
-    config = XLNetConfig.load(world.config, ["training.num_steps=9", "batch_size=2"])
+    config = XLNetConfig.load(world.config, ["training.num_steps=6", "batch_size=2"])
     data, sections = prepared["data"], ObjectiveSections.of(config)
-    batches = pretraining_dataset(data, 2, config=config).take(9)
+    batches = pretraining_dataset(data, 2, config=config).take(6)
     drawn = [count_targets([batch], sections).mean for batch in batches]
-    assert 0 < drawn.count(0) < 9
+    assert 0 < drawn.count(0) < 6
     result, history = pretrain(config, data, str(tmp_path)), read_history(str(tmp_path))
-    assert [line["step"] for line in history] == [1 + n for n in range(9) if drawn[n]]
+    assert [line["step"] for line in history] == [1 + n for n in range(6) if drawn[n]]
     assert result["steps_without_targets"] == drawn.count(0)
     assert result["loss"] == pytest.approx(sum(line["loss"] for line in history) / len(history))
     for start in ("targets: ", "steps without targets"):
