@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import functools
 import hashlib
 import json
 import os
@@ -77,16 +78,17 @@ def measured_with(*recipes: str) -> list[str]:
     """
     root = pathlib.Path(__file__).parents[2]
     paths = sorted({path for pattern in _SOURCES for path in root.glob(pattern)})
-    code = "".join(map(_words_of, paths))
+    code = "".join(_words_of(path.read_text("utf-8")) for path in paths)
     read = (yaml.safe_load(pathlib.Path(recipe_path(path)).read_text("utf-8")) for path in recipes)
     settings = (json.dumps(tree, sort_keys=True) for tree in read)
     named = zip((*recipes, "sources"), (*settings, code), strict=True)
     return [f"{name} {hashlib.sha256(text.encode()).hexdigest()[:8]}" for name, text in named]
 
 
-def _words_of(path: pathlib.Path) -> str:
+@functools.cache
+def _words_of(code: str) -> str:
     """Names, constants and kinds of expressions of a module, the same in all versions of Python."""
-    tree = _WithoutDocstrings().visit(ast.parse(path.read_text("utf-8")))
+    tree = _WithoutDocstrings().visit(ast.parse(code))
     fields = ([type(node).__name__, *ast.iter_fields(node)] for node in ast.walk(tree))
     return repr([[x for x in node if not isinstance(x[-1], ast.AST | list)] for node in fields])
 

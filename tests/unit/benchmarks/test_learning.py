@@ -55,25 +55,32 @@ def test_span_losses_by_hand(kind):
     )
     assert memory.shape == states.shape
     ids = batch["token_ids"].numpy()
+    asked = "content_positions" if kind == "denoising" else "target_positions"
+    found, targets, questions = [], [], []  # One row of a batch for each question.
     for row, reading in itertools.product(range(2), range(2)):
         span = slice(start[row], start[row] + length[row])
-        inputs = {
-            "memory": states[:, row : row + 1],
-            "memory_length": batch["context_length"][row : row + 1],
-            "segment_ids": batch["segment_ids"][row : row + 1],
-        }
-        asked = "content_positions" if kind == "denoising" else "target_positions"
         for place, position in enumerate(range(span.start, span.stop)):
             hidden = slice(span.start if reading else position, span.stop)
-            inputs["token_ids"] = ids[row : row + 1].copy()
+            question = {
+                "memory": states[:, row],
+                "memory_length": batch["context_length"][row],
+                "segment_ids": batch["segment_ids"][row],
+                "token_ids": ids[row].copy(),
+                asked: [position],
+            }
             if kind == "denoising":
-                inputs["token_ids"][0, hidden] = MASK_ID
+                question["token_ids"][hidden] = MASK_ID
             else:
-                inputs["order"] = np.zeros_like(inputs["token_ids"])
-                inputs["order"][0, span] = 1 if reading else 1 + np.arange(length[row])
-            logits = model(inputs | {asked: np.array([[position]])})["logits"][0, 0]
-            wanted = -tf.nn.log_softmax(logits)[ids[row, position]]
-            np.testing.assert_allclose(both[reading, row, place], wanted, atol=1e-4)
+                question["order"] = np.zeros_like(ids[row])
+                question["order"][span] = 1 if reading else 1 + np.arange(length[row])
+            questions.append(question)
+            found.append(both[reading, row, place])
+            targets.append(ids[row, position])
+    inputs = {name: np.stack([question[name] for question in questions]) for name in questions[0]}
+    inputs["memory"] = inputs["memory"].swapaxes(0, 1)  # Layers first.
+    log_p = tf.nn.log_softmax(model(inputs)["logits"][:, 0])
+    wanted = -log_p.numpy()[range(len(targets)), targets]
+    np.testing.assert_allclose(found, wanted, atol=1e-4)
 
 
 def test_verdicts_by_hand():
@@ -346,6 +353,7 @@ def test_time_to_quality_has_the_best_rate_of_a_peer_and_the_mean_over_seeds(tmp
         report.write(path, str(page))
 
 
+@pytest.mark.slow
 def test_tf_models_official_trains_on_the_same_permutations():
     from benchmarks.learning.time_to_quality.peers import tfm
 

@@ -201,8 +201,14 @@ DAMAGES = {
 }
 
 
-@pytest.mark.parametrize("damage", DAMAGES)
-@pytest.mark.parametrize("is_large", [False, True])
+@pytest.mark.parametrize(
+    ("damage", "is_large"),
+    [
+        ("truncated", False),
+        *(pytest.param(damage, False, marks=pytest.mark.slow) for damage in list(DAMAGES)[1:]),
+        *((damage, True) for damage in DAMAGES),
+    ],
+)
 def test_damaged_lanes_are_named(own_data_set, damage, is_large, monkeypatch):
     """Small data sets are refused at once, large ones when the damage is met during a run."""
     path, _ = own_data_set
@@ -216,7 +222,16 @@ def test_damaged_lanes_are_named(own_data_set, damage, is_large, monkeypatch):
             list(dataset.take(WINDOWS + 1))
 
 
-@pytest.mark.parametrize("name", FAULTS)
+QUICK_FAULTS = ("order", "4 windows", "token_ids", "schema", "compression")
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        name if name in QUICK_FAULTS else pytest.param(name, marks=pytest.mark.slow)
+        for name in FAULTS
+    ],
+)
 def test_a_faulty_writers_records_are_refused(own_data_set, name):
     """Their checksums fit."""
     path, windows = own_data_set

@@ -9,17 +9,9 @@ import shlex
 
 import pytest
 
-beam = pytest.importorskip("apache_beam")
-
-from apache_beam.options.pipeline_options import PipelineOptions  # noqa: E402
-from apache_beam.options.pipeline_options_validator import PipelineOptionsValidator  # noqa: E402
-from apache_beam.runners import create_runner  # noqa: E402
-from apache_beam.runners.portability.portable_runner import PortableRunner  # noqa: E402
-
-from data_prep.pipelines.beam_workers import build_pipeline  # noqa: E402
-from data_prep.records.token_files import write_token_files  # noqa: E402
-from official.xlnet.commands.declarations import declaration  # noqa: E402
-from tests.helpers.documents import ROOT, blocks  # noqa: E402
+from data_prep.records.token_files import write_token_files
+from official.xlnet.commands.declarations import declaration
+from tests.helpers.documents import ROOT, blocks
 
 
 @functools.cache
@@ -42,6 +34,14 @@ def test_the_page_has_a_command_for_each_engine():
 
 @pytest.mark.parametrize("runner", ["FlinkRunner", "SparkRunner", "DataflowRunner"])
 def test_the_graph_is_portable_and_has_the_image(runner, caplog):
+    pytest.importorskip("apache_beam")  # Here, so that other tests do without its memory.
+    from apache_beam.options.pipeline_options import PipelineOptions
+    from apache_beam.options.pipeline_options_validator import PipelineOptionsValidator
+    from apache_beam.runners import create_runner
+    from apache_beam.runners.portability.portable_runner import PortableRunner
+
+    from data_prep.pipelines.beam_workers import build_pipeline
+
     options = PipelineOptions([f"--runner={runner}", *commands()[runner]])
     with caplog.at_level(logging.WARNING):
         options.get_all_options()
