@@ -16,6 +16,7 @@ from official.xlnet.checkpoints.checkpoint_files import newest_checkpoint
 from official.xlnet.checkpoints.model_directory import load_encoder
 from official.xlnet.data.examples import TextExample
 from official.xlnet.errors import PreemptedError
+from official.xlnet.inference import task_prediction
 from official.xlnet.inference.task_prediction import load_task, predict_examples
 from tests.helpers.compare import assert_all_close
 from tests.helpers.runs import interrupt, losses_of
@@ -46,11 +47,23 @@ def test_it_learns_and_leaves_its_files(world):
     assert not any("optimizer" in name for name, _ in saved)
 
 
-@pytest.mark.parametrize("verb", ["finetune", pytest.param("pretrain", marks=pytest.mark.slow)])
+BY_ITSELF = (33, None, cli.EXIT_INTERRUPTED, "")  # Without a checkpoint of its last step.
+BY_CTRL_C = (40, signal.SIGINT, cli.EXIT_INTERRUPTED, "interrupted at step 40")
+BY_SIGTERM = (47, signal.SIGTERM, PreemptedError.exit_status, "preempted at step 47")
+
+
+@pytest.mark.parametrize(
+    ("verb", "ends"),
+    [
+        ("finetune", [BY_ITSELF, BY_SIGTERM]),
+        pytest.param("finetune", [BY_ITSELF, BY_CTRL_C, BY_SIGTERM], marks=pytest.mark.slow),
+        pytest.param("pretrain", [BY_ITSELF, BY_CTRL_C, BY_SIGTERM], marks=pytest.mark.slow),
+    ],
+    ids=["finetune", "finetune also after Ctrl-C", "pretrain"],
+)
 def test_an_interrupted_run_continues_as_if_nothing_had_been(
-    verb, world, interrupts, tmp_path, monkeypatch, capfd
+    verb, ends, world, interrupts, tmp_path, monkeypatch, capfd
 ):
-    """Without a checkpoint of its last step, after Ctrl-C, and after SIGTERM."""
     output = tmp_path / "model"
     if verb == "finetune":
         whole, checkpoints = world.task("classification").model, output / "run"
@@ -58,12 +71,9 @@ def test_an_interrupted_run_continues_as_if_nothing_had_been(
     else:
         whole, checkpoints = world.pretrained, output
         flags = [f"--config={world.config}", f"--data={world.data}", f"--output={output}"]
-    interrupt(monkeypatch, {33: None, 40: signal.SIGINT, 47: signal.SIGTERM})
+    interrupt(monkeypatch, {step: moment for step, moment, _, _ in ends})
     assert cli.main([verb, *flags]) == cli.EXIT_INTERRUPTED and len(losses_of(output)) == 33
-    for status, step, said in (
-        (cli.EXIT_INTERRUPTED, 40, f"xlnet {verb}: interrupted at step 40"),
-        (PreemptedError.exit_status, 47, "preempted at step 47"),
-    ):
+    for step, _, status, said in ends[1:]:
         assert cli.main([verb, *flags]) == status
         last = capfd.readouterr().err.splitlines()[-1]
         assert f"{said}; checkpoint saved in {output}" in last
@@ -75,9 +85,10 @@ def test_an_interrupted_run_continues_as_if_nothing_had_been(
     assert_all_close(ours, theirs, atol=1e-5)
 
 
-def test_prediction_reads_no_more_than_it_needs_and_keeps_the_order(world):
+def test_prediction_reads_no_more_than_it_needs_and_keeps_the_order(world, monkeypatch):
+    monkeypatch.setattr(task_prediction, "_CHUNK_BATCHES", 3)
     network, task = load_task(world.task("classification").model)
-    most = 32 * task.config.training.batch_size
+    most = 3 * task.config.training.batch_size
     read = collections.Counter()
 
     def stream():

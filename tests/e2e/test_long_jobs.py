@@ -30,7 +30,10 @@ def short_units(monkeypatch):
     monkeypatch.setattr(task_prediction, "_CHUNK_BATCHES", 1)
 
 
-@pytest.mark.parametrize("kind", ["classification", "ranking"])
+@pytest.mark.usefixtures("eager")
+@pytest.mark.parametrize(
+    "kind", ["classification", pytest.param("ranking", marks=pytest.mark.slow)]
+)
 def test_outputs_of_all_parts_joined_are_that_of_one_command(world, kind, tmp_path):
     flags = {"model": world.task(kind).model, "input": world.task(kind).dev}
     whole = command("predict", output=tmp_path / "whole", **flags)
@@ -102,10 +105,7 @@ if not VERBS.is_known("words"):  # The verb of a project.
 @pytest.mark.usefixtures("eager")
 @pytest.mark.parametrize(
     "job",
-    [
-        job if job in ("score", "embed") else pytest.param(job, marks=pytest.mark.slow)
-        for job in JOBS
-    ],
+    [job if job == "score" else pytest.param(job, marks=pytest.mark.slow) for job in JOBS],
 )
 def test_a_killed_job_on_texts_is_gone_on_with(job, world, tmp_path, monkeypatch):
     """The third part is not done: two texts in each."""

@@ -188,7 +188,7 @@ def test_wrong_input_is_one_sentence_and_status_2(world, change, sentence, capfd
 
 
 @pytest.mark.usefixtures("eager")
-@pytest.mark.parametrize("split", ["train", "heldout"])
+@pytest.mark.parametrize("split", ["train", pytest.param("heldout", marks=pytest.mark.slow)])
 @pytest.mark.parametrize("is_large", [False, True])
 def test_a_broken_record_is_one_sentence(world, split, is_large, tmp_path, capfd, monkeypatch):
     """Before anything is written; in a data set too large for checksums, once it is read."""

@@ -50,8 +50,10 @@ def served(world, tmp_path, name):
     "numbers_of",
     [
         losses,
-        served,
-        *(pytest.param(f, marks=pytest.mark.slow) for f in (evaluation, vectors, predictions)),
+        *(
+            pytest.param(function, marks=pytest.mark.slow)
+            for function in (served, evaluation, vectors, predictions)
+        ),
     ],
 )
 def test_a_verb_multiplies_in_bfloat16(world, tmp_path, numbers_of):

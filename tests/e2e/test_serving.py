@@ -73,23 +73,41 @@ def real_texts(number):
     return [*texts, "é" * 100_000, "the of " * 14_286, "", "😀" * 99]
 
 
-def test_last_line_and_files(folders, tmp_path, capfd):
-    other = str(tmp_path / "other")
-    flags = {"model": folders[0], "output": other, "version": 7, "buckets": "11,17"}
-    figures = command("export", weights="int8", **flags)
-    assert figures["path"] == os.path.join(other, "7")
-    inputs = {name: its["inputs"] for name, its in figures["signatures"].items()}
-    assert inputs == {
-        "serving_default": ["text"],
-        "token_ids": ["segment_ids", "token_ids"],
-        "examples": ["examples"],
-    }
-    names = {"models.config", "batching_parameters.txt", "docker-compose.yaml", "README.md"}
-    assert set(os.listdir(other)) == {"7", "request.json"} | names
-    command("export", status=2, **flags)
+INPUTS = {
+    "serving_default": ["text"],
+    "token_ids": ["segment_ids", "token_ids"],
+    "examples": ["examples"],
+}
+NAMES = {"models.config", "batching_parameters.txt", "docker-compose.yaml", "README.md"}
+
+
+def inputs_of(result):
+    return {name: signature["inputs"] for name, signature in result["signatures"].items()}
+
+
+def test_last_line_and_files(folders, capfd):
+    """The command that made the export is answered by what it wrote; another one is refused."""
+    model_dir, base_path = folders
+    flags = {"model": model_dir, "output": base_path, "version": 1}
+    result = command("export", **flags)
+    assert result["path"] == os.path.join(base_path, "1")
+    assert inputs_of(result) == INPUTS
+    assert set(os.listdir(base_path)) == {"1", "request.json"} | NAMES
+    command("export", status=2, weights="int8", **flags)
     assert "exists" in capfd.readouterr().err
 
 
+@pytest.mark.slow
+def test_a_chosen_version_of_few_bytes(folders, tmp_path):
+    output = str(tmp_path / "other")
+    flags = {"model": folders[0], "output": output, "version": 7, "buckets": "11,17"}
+    result = command("export", weights="int8", **flags)
+    assert result["path"] == os.path.join(output, "7")
+    assert inputs_of(result) == INPUTS
+    assert set(os.listdir(output)) == {"7", "request.json"} | NAMES
+
+
+@pytest.mark.slow
 def test_fresh_process_gives_the_scores_of_keras(folders, tmp_path):
     """XLNET_BARE_PYTHON may name an interpreter with tensorflow and tensorflow-text alone."""
     model_dir, base_path = folders

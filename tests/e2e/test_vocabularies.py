@@ -144,7 +144,15 @@ def counts_of(world, texts):
 
 
 @pytest.mark.usefixtures("eager")
-def test_unknown_text_is_counted_warned_of_and_refused(world, tmp_path, capfd):
+@pytest.mark.parametrize(
+    "verbs",
+    [
+        ("evaluate", "score"),
+        pytest.param(("predict", "embed", "generate"), marks=pytest.mark.slow),
+    ],
+    ids=", ".join,
+)
+def test_unknown_text_is_counted_warned_of_and_refused(verbs, world, tmp_path, capfd):
     train, dev, plain = (tmp_path / name for name in ("train.tsv", "dev.tsv", "plain.txt"))
     texts = {"train": write(train, range(8), True), "dev": write(dev, {0, 4}, True)}
     write(plain, {0, 4})
@@ -157,14 +165,17 @@ def test_unknown_text_is_counted_warned_of_and_refused(world, tmp_path, capfd):
         expected = {f"{split}_{name}": x for name, x in counts_of(world, lines).items()}
         assert found.items() >= expected.items()
     language, output = {"model": world.pretrained}, tmp_path / "out"
-    for verb, flags in (
-        ("evaluate", {"model": tmp_path / "task", "data": dev}),
-        ("predict", {"model": tmp_path / "task", "input": dev, "output": f"{output}.jsonl"}),
-        ("embed", {**language, "input": plain, "output": f"{output}.npy"}),
-        ("score", {**language, "input": plain}),
-        ("generate", {**language, "input": plain, "num_tokens": 1}),
-    ):
-        assert command(verb, **flags).items() >= counts_of(world, texts["dev"]).items(), verb
+    flags_of = {
+        "evaluate": {"model": tmp_path / "task", "data": dev},
+        "predict": {"model": tmp_path / "task", "input": dev, "output": f"{output}.jsonl"},
+        "embed": {**language, "input": plain, "output": f"{output}.npy"},
+        "score": {**language, "input": plain},
+        "generate": {**language, "input": plain, "num_tokens": 1},
+    }
+    for verb in verbs:
+        assert command(verb, **flags_of[verb]).items() >= counts_of(world, texts["dev"]).items(), (
+            verb
+        )
         assert "are <unk>" in capfd.readouterr().err, verb
 
 
@@ -177,6 +188,7 @@ def test_prepare_counts_warns_and_refuses(share, settings, message, world, tmp_p
     lines = ["the water was made"] * 600 + [FOREIGN] * round(600 * share)
     (tmp_path / "text.txt").write_text("\n".join(random.Random(0).sample(lines, len(lines))))
     settings = [f"--set={each}" for each in ("heldout_fraction=0", *settings)]
+    settings.append("--num_workers=1")
     flags = {"input": tmp_path / "text.txt", "vocab": world.vocab, "config": world.config}
     status = 0 if message in ("", "are <unk>") else 2
     found = command("prepare", *settings, status=status, output=tmp_path / "data", **flags)
@@ -186,10 +198,13 @@ def test_prepare_counts_warns_and_refuses(share, settings, message, world, tmp_p
         assert found["unknown_tokens"] == counts_of(world, lines)["unknown_tokens"]
 
 
-@pytest.mark.parametrize("setting", ["lowercase", "keep_accents"])
+@pytest.mark.parametrize(
+    "setting", ["lowercase", pytest.param("keep_accents", marks=pytest.mark.slow)]
+)
 def test_settings_that_change_ids_are_compared(world, tmp_path, capfd, setting):
     data, config, other = tmp_path / "data", {"config": world.config}, f"--set=data.{setting}=true"
-    command("prepare", other, input=world.text, vocab=world.vocab, output=data, **config)
+    flags = {"input": world.text, "vocab": world.vocab, "output": data, **config}
+    command("prepare", "--num_workers=1", other, **flags)
     start, output = {"init_from": world.pretrained}, tmp_path / "out"
     for verb, settings, flags in (
         ("pretrain", [], {**config, "data": data, "output": output}),

@@ -211,6 +211,7 @@ def test_a_changed_configuration_is_one_sentence(line, world, tmp_path, capfd):
         refused(run(capfd, *line("predict", TASK=model)))
 
 
+@pytest.mark.usefixtures("eager")
 def test_divergence_has_one_status(line, tmp_path, capfd):
     outcome = run(capfd, *line("finetune", "--set=learning_rate=1e38"))
     assert outcome.status == 70 and "expected a finite loss" in outcome.err, outcome.err

@@ -53,7 +53,13 @@ def flags_of(verb, world):
 
 
 @pytest.mark.usefixtures("eager")
-@pytest.mark.parametrize("verb", VERBS)
+@pytest.mark.parametrize(
+    "verb",
+    [
+        *("score", "predict"),
+        *(pytest.param(verb, marks=pytest.mark.slow) for verb in ("embed", "generate")),
+    ],
+)
 def test_each_line_is_answered_before_the_next_one_is_sent(verb, world, streams, tmp_path, capsys):
     flags, (to, of, output) = flags_of(verb, world), streams
     rows = [{"text": line, "id": f"n{n}", "more": [1]} for n, line in enumerate(LINES)]

@@ -182,10 +182,17 @@ def test_further_training_files_count_by_their_weights(world, tmp_path):
 
 
 # Modules whose `run_finetuning` is called, and the arguments with which they do.
-CALLERS = {"training.finetuning": {}} | entries("CALLERS_OF_FINE_TUNING")
+CALLERS_OF_PROJECTS = entries("CALLERS_OF_FINE_TUNING")
+CALLERS = {"training.finetuning": {}} | CALLERS_OF_PROJECTS
 
 
-@pytest.mark.parametrize("caller", CALLERS)
+@pytest.mark.parametrize(
+    "caller",
+    [
+        pytest.param(caller, marks=pytest.mark.slow) if caller in CALLERS_OF_PROJECTS else caller
+        for caller in CALLERS
+    ],
+)
 def test_further_training_files_are_not_evaluated_on(caller, tmp_path):
     own, more = (
         task_file("question_answering", f"{tmp_path}/{name}.json", random.Random(name), number)
@@ -203,7 +210,13 @@ def test_further_training_files_are_not_evaluated_on(caller, tmp_path):
     assert (train.count(1.0) + len(dev), train.count(0.5), {*dev}) == (12, 17, {1.0})
 
 
-@pytest.mark.parametrize("kind", ["question_answering", *rows("KINDS_WITH_BASELINES")])
+@pytest.mark.parametrize(
+    "kind",
+    [
+        pytest.param("question_answering", marks=pytest.mark.slow),
+        *rows("KINDS_WITH_BASELINES"),
+    ],
+)
 def test_baselines_are_shown_and_added_to_the_metrics(kind, world, tmp_path, capfd):
     task = world.task(kind)
     for name in ("config.yaml", "spiece.model", "metrics.json"):

@@ -17,6 +17,7 @@ from tests.helpers.served_models import random_task, save_task
 from tests.helpers.small_language_model import random_model
 
 TEXTS = ["The people of the world", "and so on"]
+pytestmark = pytest.mark.usefixtures("eager")
 
 
 @pytest.fixture(scope="module")
@@ -26,7 +27,10 @@ def model_dir(tmp_path_factory):
     return directory
 
 
-@pytest.mark.parametrize("arguments", [{}, {"layer": [0, -1], "max_length": 13}])
+@pytest.mark.parametrize(
+    "arguments",
+    [{}, pytest.param({"layer": [0, -1], "max_length": 13}, marks=pytest.mark.slow)],
+)
 def test_embedders_are_a_line_and_are_pickled_by_their_path(model_dir, arguments):
     embedder = xlnet.TextEmbedder(model_dir, **arguments)
     again = pickle.loads(pickle.dumps(embedder))

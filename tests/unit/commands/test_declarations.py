@@ -18,7 +18,7 @@ from official.xlnet.files.public import public
 from official.xlnet.files.registry import FORMER_OPTIONS
 from official.xlnet.modeling.models import xlnet_pretrainer
 from official.xlnet.tasks.classification.graph import ClassificationHead
-from tests.helpers.world import command
+from tests.helpers.world import command, eagerly
 
 ROOT = pathlib.Path(cli.__file__).parents[2]
 
@@ -147,7 +147,8 @@ def ours():
     return calls[::-1]
 
 
-def test_few_calls_lie_between_the_command_and_the_loss(world, tmp_path, monkeypatch):
+@pytest.mark.parametrize("is_eager", [True, pytest.param(False, marks=pytest.mark.slow)])
+def test_few_calls_lie_between_the_command_and_the_loss(is_eager, world, tmp_path, monkeypatch):
     stacks = {}
 
     def note(owner, name, what):
@@ -161,13 +162,14 @@ def test_few_calls_lie_between_the_command_and_the_loss(world, tmp_path, monkeyp
 
     note(xlnet_pretrainer, "cross_entropy_sum", "loss")
     note(ClassificationHead, "loss", "head")
-    # As with the recipe `tiny`: compiled, and each batch in slices.
+    # As with the recipe `tiny`: each batch in slices; in CI compiled, too.
     steps = ("--set=num_steps=1", "--set=warmup_steps=0", "--set=batch_size=6")
     steps += ("--set=parallel_slices=2",)
-    flags = {"config": world.config, "data": world.data, "output": tmp_path / "model"}
-    command("pretrain", *steps, **flags)
-    flags = world.finetune_flags("classification")
-    command("finetune", *flags, *steps, output=tmp_path / "task")
+    pretraining = {"config": world.config, "data": world.data, "output": tmp_path / "model"}
+    finetuning = [*world.finetune_flags("classification"), *steps]
+    with eagerly(is_eager):
+        command("pretrain", *steps, **pretraining)
+        command("finetune", *finetuning, output=tmp_path / "task")
     assert any("summed" in call for call in stacks["loss"])
     assert len(stacks["loss"]) <= 9, "\n".join(stacks["loss"])
     assert len(stacks["head"]) <= 11, "\n".join(stacks["head"])

@@ -14,6 +14,8 @@ from official.xlnet.runtime.progress import elapsed_time
 from tests.helpers.world import command
 from tests.helpers.wrong_input import refused, run
 
+pytestmark = pytest.mark.usefixtures("eager")
+
 
 def rows_of(path):
     if path.suffix == ".parquet":
@@ -22,7 +24,12 @@ def rows_of(path):
 
 
 @pytest.mark.parametrize(
-    ("kind", "ending"), [("txt", "npy"), ("jsonl", "jsonl"), ("json", "parquet")]
+    ("kind", "ending"),
+    [
+        ("txt", "npy"),
+        ("jsonl", "jsonl"),
+        pytest.param("json", "parquet", marks=pytest.mark.slow),
+    ],
 )
 def test_rows_are_those_of_embed(world, tmp_path, capsys, kind, ending, monkeypatch):
     shown = functools.partial(elapsed_time, interval_seconds=0)
@@ -55,7 +62,11 @@ def test_rows_are_those_of_embed(world, tmp_path, capsys, kind, ending, monkeypa
 
 @pytest.mark.parametrize(
     ("pooling", "ending", "stride"),
-    [("none", "parquet", 0), ("words", "jsonl", 0), ("words", "parquet", 7)],
+    [
+        pytest.param("none", "parquet", 0, marks=pytest.mark.slow),
+        ("words", "jsonl", 0),
+        pytest.param("words", "parquet", 7, marks=pytest.mark.slow),
+    ],
 )
 def test_rows_of_tokens_and_of_words_say_where_they_stand(world, tmp_path, pooling, ending, stride):
     texts = ["The cat sat,", "", "evaluated first " * 30, "漢 sat"]
@@ -95,7 +106,7 @@ def test_rows_of_tokens_and_of_words_say_where_they_stand(world, tmp_path, pooli
         )
 
 
-@pytest.mark.parametrize("ending", ["parquet", "jsonl"])
+@pytest.mark.parametrize("ending", ["parquet", pytest.param("jsonl", marks=pytest.mark.slow)])
 def test_chunks_without_tokens(world, tmp_path, ending):
     """The first chunk has none, and then none has."""
     for number, texts in enumerate(([""] * 17 + ["the water"], [""] * 3)):
