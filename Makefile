@@ -18,6 +18,8 @@ HF4_VENV := .venv-hf4
 HF4 := $(HF4_VENV)/.installed-transformers-4.57.3-sentencepiece-0.2.3
 # Two workers: each imports TensorFlow and takes up to 2 GB.
 WORKERS := --numprocesses=2 --dist=worksteal
+# Which lines each test executes.
+COVERED := --cov=official/xlnet --cov=data_prep --cov-context=test --cov-report=
 TESTS ?= tests
 # `make test KERAS=2` runs the tests with tf_keras in place of Keras 3.
 KERAS ?= 3
@@ -36,7 +38,7 @@ export XLNET_TEST_COSTS ?= build/costs.json
 export XLNET_JAX_PYTHON ?= $(wildcard $(CURDIR)/$(JAX_VENV)/bin/python)
 export XLNET_HF4_PYTHON ?= $(wildcard $(CURDIR)/$(HF4_VENV)/bin/python)
 
-.PHONY: help setup setup-all browser demo test test-changed test-all costs fuzz journeys mutants test-install bazel-test coverage parity tpu-check gpu-check check audit \
+.PHONY: help setup setup-all browser demo test test-changed test-all costs executed fuzz journeys mutants test-install bazel-test coverage parity tpu-check gpu-check check audit \
   format release bench figures notebooks docs
 
 help:  ## Show the targets.
@@ -60,9 +62,16 @@ costs: $(ENVIRONMENT)  ## Run the fast tests and write what they cost to tests/c
 	$(IN_VENV) -m pytest $(WORKERS) --record-costs
 
 # Handed out one by one: the cheapest come first.
-test-changed: $(ENVIRONMENT)  ## Run the tests that the changes since main can break, up to the first failure.
-	tests=$$($(IN_VENV) -m tools.changed_tests); [ -z "$$tests" ] || $(IN_VENV) -m pytest \
-	  --numprocesses=2 --dist=load --maxschedchunk=1 --exitfirst $$tests $(PYTEST_FLAGS) || [ $$? = 5 ]
+test-changed: $(ENVIRONMENT)  ## Run tests that execute what has changed since main, for a minute of CPU time.
+	$(IN_VENV) -m tools.changed_tests --output=build/changed_tests.txt
+	[ ! -s build/changed_tests.txt ] || $(IN_VENV) -m pytest --selected=build/changed_tests.txt \
+	  --numprocesses=2 --dist=load --maxschedchunk=1 --exitfirst $(PYTEST_FLAGS) || [ $$? = 5 ]
+
+# The tests of projects, too, which are slow.
+executed: $(ENVIRONMENT)  ## Record in tests/executed.json which functions tests execute, for `make test-changed`.
+	$(IN_VENV) -m pytest $(WORKERS) $(COVERED)
+	$(IN_VENV) -m pytest $(WORKERS) $(COVERED) --cov-append -m "slow and not nightly" tests/projects
+	$(IN_VENV) -m tools.changed_tests --record .coverage --costs=$(XLNET_TEST_COSTS)
 
 test-all: setup-all  ## Run all tests, with what they wait for installed.
 	$(IN_VENV) -m pytest $(WORKERS) -m "slow or not slow" --no-skips $(TESTS) $(PYTEST_FLAGS)
@@ -77,8 +86,7 @@ journeys: $(ENVIRONMENT)  ## Make N journeys of right input through the verbs (N
 
 mutants: N := 150
 mutants: $(ENVIRONMENT)  ## Change N places of the product, one at a time, and count those that tests notice.
-	$(MAKE) test \
-	  PYTEST_FLAGS="--cov=official/xlnet --cov=data_prep --cov-context=test --cov-report="
+	$(MAKE) test PYTEST_FLAGS="$(COVERED)"
 	$(IN_VENV) -m tools.mutants --number=$(N) --coverage=.coverage --costs=$(XLNET_TEST_COSTS) \
 	  --output=build/mutants.jsonl
 

@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import argparse
 import ast
-import collections
 import copy
 import itertools
 import json
@@ -25,6 +24,8 @@ import sys
 import tempfile
 from collections.abc import Iterator
 from typing import Any
+
+from tools.executed import UNKNOWN_SECONDS, CoverageFile
 
 ROOTS = ("official/xlnet", "data_prep")
 _SWAPS: dict[type, type] = {
@@ -106,20 +107,14 @@ def draw(number: int, seed: int) -> list[dict]:
     return random.Random(seed).sample(found, number)
 
 
-def _tests_of(mutant: dict, coverage_file: str, costs: dict[str, float]) -> list[str]:
+def _tests_of(mutant: dict, run: CoverageFile, costs: dict[str, float]) -> list[str]:
     """Tests that run the line or, if none is known, the file, from the cheapest on."""
-    import coverage
-
-    data = coverage.CoverageData(coverage_file)
-    data.read()
-    [path] = [p for p in data.measured_files() if p.endswith("/" + mutant["path"])] or [""]
-    contexts = data.contexts_by_lineno(path)
-    chosen = contexts.get(mutant["line"]) or []
-    if not any(chosen):  # AutoGraph runs a copy of a function.
-        chosen = [name for names in contexts.values() for name in names]
-    number = collections.Counter(name.split("|")[0] for name in chosen if name)
-    tests = sorted(number, key=lambda test: (costs.get(test, 5.0), test))
-    total = itertools.accumulate(costs.get(test, 5.0) for test in tests)
+    lines = run.tests_of_lines(mutant["path"])
+    chosen = lines.get(mutant["line"])
+    if not chosen:  # AutoGraph runs a copy of a function.
+        chosen = set().union(*lines.values())
+    tests = sorted(chosen, key=lambda test: (costs.get(test, UNKNOWN_SECONDS), test))
+    total = itertools.accumulate(costs.get(test, UNKNOWN_SECONDS) for test in tests)
     return [test for test, seconds in zip(tests, total, strict=True) if seconds <= _MOST_SECONDS]
 
 
@@ -162,7 +157,9 @@ def main() -> None:
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--part", default="0/1", help="Every Nth mutant, as K/N.")
     parser.add_argument("--paths", default="", help="Only files whose paths begin so.")
-    parser.add_argument("--coverage", help="A coverage file; without it, --tests are run.")
+    parser.add_argument(
+        "--coverage", help="A coverage file with contexts; without it, --tests are run."
+    )
     parser.add_argument("--costs", help="JSON, {test: CPU-seconds}.")
     parser.add_argument("--tests", nargs="*", default=[], help="Files of tests to run instead.")
     parser.add_argument("--again", help="An output: the same mutants, instead of a new draw.")
@@ -191,7 +188,7 @@ def main() -> None:
         for mutant in mutants[part::parts]:
             if mutant["number"] in done or not mutant["path"].startswith(given.paths):
                 continue
-            tests = given.tests or _tests_of(mutant, given.coverage, costs)
+            tests = given.tests or _tests_of(mutant, CoverageFile(given.coverage), costs)
             status = _status(folder, mutant, tests) if tests else 5
             # 1: a test failed; 2, 4: a file of tests cannot be imported; below 0: out of time.
             mutant |= {"tests": len(tests), "status": status, "killed": status not in (0, 5, _GONE)}
