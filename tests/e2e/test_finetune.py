@@ -198,12 +198,12 @@ def test_adapters_are_trained_resumed_and_added_to_the_weights(
     assert ours == theirs and any("/lora/" in name for name in state)
     before, after = load_encoder(str(world.pretrained)), load_encoder(str(output))
     changed = {
-        x.name.rpartition("/")[2]
+        x.name.rpartition("/")[2].removesuffix(":0")  # Which Keras 2 adds.
         for x, y in zip(before.variables, after.variables, strict=True)
         if not np.array_equal(x, y)
     }
-    attention = {f"{name}_kernel:0" for name in ("query", "key", "value", "output")}
-    assert changed == attention | {"inner_kernel:0", "outer_kernel:0"}
+    attention = {f"{name}_kernel" for name in ("query", "key", "value", "output")}
+    assert changed == attention | {"inner_kernel", "outer_kernel"}
     command("export", model=output, output=tmp_path / "export")
     served = tf.saved_model.load(str(tmp_path / "export/1")).signatures["serving_default"]
     rows = pd.read_csv(dev, sep="\t")
