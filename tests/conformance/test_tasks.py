@@ -22,14 +22,24 @@ from tests.helpers.package.of_projects import entries
 # {task: {metric: a function of examples and predictions that computes it in another way}}
 ORACLES = METRICS | entries("ORACLES")
 WHOLE = {"classification"}  # With a fast test without `quick`.
-SLOW = [
-    pytest.param(name, False, marks=pytest.mark.slow) for name in TASKS.names() if name not in WHOLE
-]
 
 
-@pytest.mark.parametrize(
-    ("name", "quick"), [*((name, name not in WHOLE) for name in TASKS.names()), *SLOW]
-)
+def rows_of_tasks():
+    """(task, whether it is checked quickly): each as a whole, most in a slow row; see `WHOLE`."""
+    rows = []
+    for name in TASKS.names():
+        if name in WHOLE:
+            rows.append((name, False))
+            continue
+        if not TASKS.modules.get(name, "").startswith(
+            "projects."
+        ):  # They have fast tests of their own.
+            rows.append((name, True))
+        rows.append(pytest.param(name, False, marks=pytest.mark.slow))
+    return rows
+
+
+@pytest.mark.parametrize(("name", "quick"), rows_of_tasks())
 def test_a_task_is_complete(name, quick):
     check_task(name, quick=quick, oracles=ORACLES.get(name, {}))
     page = (ROOT / "docs/tasks.md").read_text(encoding="utf-8")

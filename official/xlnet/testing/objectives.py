@@ -43,7 +43,7 @@ TINY: dict[str, dict[str, Any]] = {
     "training": {"batch_size": 4, "parallel_slices": 1},
 }
 # Forms of a step, and the largest relative error of its gradients.
-_OTHER_STEPS = {
+OTHER_STEPS = {
     ("accumulate_steps=2", "recompute=block"): 1e-4,
     ("parallel_slices=2", "precision=mixed_bfloat16"): 0.05,
     ("jit_compile=true",): 1e-4,
@@ -78,7 +78,7 @@ def check_objective(kind: str, overrides: Sequence[str] = (), quick: bool = Fals
       >>> check_objective("denoising", ["mem_len=0", "target_draws=1"])
     """
     config = XLNetConfig.from_dict(TINY).changed([f"objective.kind={kind}", *overrides])
-    check_training(config, {} if quick else _OTHER_STEPS, is_restored=not quick)
+    check_training(config, {} if quick else OTHER_STEPS, is_restored=not quick)
 
 
 def check_training(
@@ -101,7 +101,7 @@ def check_steps(
     config: XLNetConfig,
     create: Callable,
     batches: Sequence[Any],
-    other_steps: Mapping[tuple[str, ...], float] = MappingProxyType(_OTHER_STEPS),
+    other_steps: Mapping[tuple[str, ...], float] = MappingProxyType(OTHER_STEPS),
 ) -> Any:
     """Checks the gradients of a model, also as other implementations of its step compute them.
 

@@ -40,7 +40,7 @@ from official.xlnet.testing.examples import (
     without_label,
 )
 from official.xlnet.testing.metrics import Oracle, check_metrics, require_oracles
-from official.xlnet.testing.objectives import check_steps, refuse
+from official.xlnet.testing.objectives import OTHER_STEPS, check_steps, refuse
 from official.xlnet.tokenization.special_tokens import VOCAB_FILE
 from official.xlnet.training.finetuning_loop import metric_of
 
@@ -86,8 +86,8 @@ def check_task(
     Args:
       name: the name that the task is registered under.
       set: further settings, as `key=value`.
-      quick: whether to leave out the export, the resumed run and the exchanged classes, which take
-        most of the time.
+      quick: whether to leave out the export, the resumed run, the exchanged classes, gradient
+        accumulation and bfloat16, which take most of the time.
       oracles: {metric: function of examples and predictions that computes it in another way}, for
         each of the task's `metrics`. Default: none for an `evaluate` of this package, which has
         them in its tests; a task with an `evaluate` of its own needs them.
@@ -148,7 +148,8 @@ def _check(
     size = 2 * len(rows)  # All examples of a data set fit into one batch.
     batches = TrainingBatches(model.task.training_units(rows), _LENGTH, [_LENGTH], size, seed=0)
     config = model.task.config.changed([f"batch_size={size}", "jit_compile=false"])
-    check_steps(config, XLNetTaskModel, [*itertools.islice(batches(0), batches.steps_per_epoch)])
+    epoch = [*itertools.islice(batches(0), batches.steps_per_epoch)]
+    check_steps(config, XLNetTaskModel, epoch, {} if quick else OTHER_STEPS)
     if quick:
         return
     if name in SERVICES.names():
