@@ -109,7 +109,7 @@ def test_a_task_may_freeze_its_encoder():
                 ("adamw", "freeze_embeddings"),
             )
         ),
-        ("lamb", {"freeze_layers": 1}),
+        pytest.param("lamb", {"freeze_layers": 1}, marks=pytest.mark.slow),
         ("muon", {"freeze_embeddings": True, "freeze_layers": 1}),
     ],
     ids=str,
