@@ -92,7 +92,7 @@ def test_the_surface_has_what_users_see(now):
     assert core["member TextExample texts"] == "required"
     assert core.keys() >= {
         "verb pretrain",
-        "flag config",
+        "flag finetune config",
         "name format jsonl",
         "metric ranking mrr",
     }
