@@ -8,7 +8,7 @@ from official.xlnet.cli import set_environment_defaults
 from official.xlnet.runtime.start import garbage, lazy_libraries
 from official.xlnet.tokenization.tokenizer import Tokenizer
 from tests.helpers.oracles import tokenizer_oracle
-from tests.helpers.world import World, eagerly, kept_world
+from tests.helpers.world import World, compiled_kernels, eagerly, kept_world
 
 pytest_plugins = ["tests.costs", "tests.selection", "tests.skips"]
 
@@ -16,6 +16,15 @@ set_environment_defaults()
 # As in a command.
 lazy_libraries.install()
 garbage.pause_for_tensorflow()
+
+# Folders and files whose tests are about the numbers of the network.
+_OF_NUMBERS = {
+    "golden",
+    "kernels",
+    "layers",
+    "test_attention_kernels.py",
+    "test_pretraining_step.py",
+}
 
 
 def pytest_ignore_collect(collection_path, config):
@@ -76,6 +85,15 @@ def world(tmp_path_factory, worker_id, pytestconfig):
         world = kept_world()
     yield world
     world.check()
+
+
+@pytest.fixture(autouse=True)
+def _kernels_of_fast_tests(request):
+    """Fast tests compile XLA kernels only where they are about numbers of the network."""
+    is_slow = request.node.get_closest_marker("slow") is not None
+    is_of_numbers = not _OF_NUMBERS.isdisjoint(request.node.path.parts)
+    with compiled_kernels(is_slow or is_of_numbers):
+        yield
 
 
 @pytest.fixture

@@ -17,6 +17,7 @@ import pathlib
 import platform
 import random
 import shutil
+import sys
 import sysconfig
 
 import filelock
@@ -89,6 +90,24 @@ def eagerly(is_eager=True):
         tf.config.run_functions_eagerly(before)
 
 
+@contextlib.contextmanager
+def compiled_kernels(are_compiled):
+    """Whether element-wise work in graphs is compiled with XLA, as it is in the product.
+
+    Each shape is a kernel, which takes a second and 10 MB until the process ends.
+    """
+    xla_kernels = sys.modules.get("official.xlnet.modeling.kernels.xla_kernels")
+    if xla_kernels is None:  # A test that does not import TensorFlow, or is the first.
+        yield
+        return
+    before = xla_kernels.are_compiled
+    xla_kernels.are_compiled = are_compiled
+    try:
+        yield
+    finally:
+        xla_kernels.are_compiled = before
+
+
 def _sources():
     """A digest of all that makes a world: sources, packages, Python, machine and place."""
     packages = sorted(pathlib.Path(sysconfig.get_path("purelib")).glob("*.dist-info"))
@@ -148,7 +167,7 @@ class World:
             if not (done := pathlib.Path(f"{path}.done")).exists():
                 with contextlib.suppress(FileNotFoundError, NotADirectoryError):
                     shutil.rmtree(path)
-                with METER.charge_to(f"world {name}"), eagerly(False):
+                with METER.charge_to(f"world {name}"), eagerly(False), compiled_kernels(True):
                     make(str(path))
                 if self.sources not in ("", _sources()):
                     (self.root / MIXED).touch()

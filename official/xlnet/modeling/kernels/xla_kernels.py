@@ -20,6 +20,9 @@ import tensorflow as tf
 from official.xlnet.modeling.kernels.device_forms import device, has_accelerator
 from official.xlnet.modeling.ops.shapes import sizes
 
+# False in tests of other things: a kernel for each shape costs a second and 10 MB.
+are_compiled = True
+
 
 @functools.cache
 def compiled(function: Callable, *static: Hashable) -> Callable:
@@ -37,16 +40,16 @@ def compiled(function: Callable, *static: Hashable) -> Callable:
     bound = functools.partial(function, *static)
 
     @functools.cache
-    def kernel_of(_: str) -> Callable:
+    def kernel_of(_: str, is_compiled: bool) -> Callable:
         """The kernel of one kind of device: operations may have other forms on another."""
-        return tf.function(bound, jit_compile=True, autograph=False)
+        return tf.function(bound, jit_compile=is_compiled, autograph=False)
 
     def call(*tensors):
         # All sizes but the first, the batch.
         are_static = all(x.shape[1:].is_fully_defined() for x in tf.nest.flatten(tensors))
         if tf.executing_eagerly() or not are_static:
             return bound(*tensors)
-        kernel = kernel_of(device())
+        kernel = kernel_of(device(), are_compiled)
         # Grappler cannot see the shapes that a compiled kernel returns.
         return tf.nest.map_structure(lambda x: tf.ensure_shape(x, x.shape), kernel(*tensors))
 
