@@ -16,7 +16,7 @@ JAX_VENV := .venv-tpu
 JAX := $(JAX_VENV)/.installed-jax-0.10.2-libtpu-0.0.52-cuda-12.9.86
 HF4_VENV := .venv-hf4
 HF4 := $(HF4_VENV)/.installed-transformers-4.57.3-sentencepiece-0.2.3
-# Two workers: each imports TensorFlow and takes up to 2 GB.
+# Two workers: each imports TensorFlow and takes up to 3 GB.
 WORKERS := --numprocesses=2 --dist=worksteal
 # Which lines each test executes.
 COVERED := --cov=official/xlnet --cov=data_prep --cov-context=test --cov-report=

@@ -46,15 +46,20 @@ def pytest_ignore_collect(collection_path, config):
 
 
 @pytest.hookimpl(tryfirst=True)
-def pytest_collection_modifyitems(items):
+def pytest_collection_modifyitems(config, items):
     """Marks as slow what is nightly, and all tests of projects but the quick one of each.
+
+    A run that names the folder of a project is of all its tests.
 
     Names with an address, which differ from worker to worker and end a run of several, are refused.
     """
+    names_projects = any("projects" in argument for argument in config.args)
     for item in items:
         is_of_project = "projects" in item.path.parts and item.path.parent.name != "projects"
         is_quick = item.get_closest_marker("quick") is not None
-        if item.get_closest_marker("nightly") or (is_of_project and not is_quick):
+        if item.get_closest_marker("nightly") or (
+            is_of_project and not is_quick and not names_projects
+        ):
             item.add_marker("slow")
     addressed = [item.nodeid for item in items if " at 0x" in item.nodeid]
     if addressed:

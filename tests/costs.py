@@ -32,7 +32,7 @@ from tests.cpu_meter import METER, cpu_seconds, peak_gb
 
 BUDGET_UNITS = 100.0
 FREE_UNITS = 0.5
-WORKER_GB = 2.0
+WORKER_GB = 3.0
 RECORDED = pathlib.Path(__file__).with_name("costs.json")
 _LEAST_RECORDED_UNITS = 0.02
 _START = "start of workers, collection"

@@ -110,6 +110,7 @@ def verbs_of(project):
 pytestmark = pytest.mark.slow
 
 
+@pytest.mark.nightly
 def test_all_other_modules_are_imported_and_no_table_has_its_names(copy):
     rest, project = copy
     tables = json.loads(rest.python("-c", IMPORTS).splitlines()[-1])
@@ -139,11 +140,13 @@ def test_its_verbs_are_unknown(copy):
         rest.python("-m", "official.xlnet.cli", *verb.split(), "--help", status=2)
 
 
+@pytest.mark.nightly
 def test_tests_of_the_rest_pass(copy):
     rest, _ = copy
     rest.python("-m", "pytest", "-q", "-n0", "-p", "no:cacheprovider", "-x", *TESTS)
 
 
+@pytest.mark.nightly
 def test_a_model_is_trained_and_used(copy):
     rest, _ = copy
     folder = rest.folder / "runs"

@@ -101,7 +101,7 @@ def journeys(number):
     return chosen
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_thirty_journeys_have_most_pairs():
     covered = set().union(*map(pairs, journeys(30)))
     possible = set().union(*map(pairs, journeys(120)))
@@ -244,7 +244,7 @@ class Journey:
             np.testing.assert_allclose(answers["probabilities"], wanted, rtol=2e-3, atol=2e-3)
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 @pytest.mark.parametrize("number", range(NUM_JOURNEYS))
 def test_journey(number, world, tmp_path):
     journey = Journey(journeys(NUM_JOURNEYS)[number], world, tmp_path)

@@ -103,7 +103,7 @@ def folder(tmp_path_factory):
     return tmp_path_factory.mktemp("notebooks")
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 @pytest.mark.parametrize("name", notebooks.NAMES)
 def test_a_notebook_of_the_documentation_runs_and_shows_what_the_site_has(name, folder):
     path = notebooks.FOLDER / f"{name}.ipynb"

@@ -22,6 +22,7 @@ pytestmark = pytest.mark.slow
 WITH_PIPELINE = (*PREDICTED, "encoder", "token_classification")
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize("version", PYTHONS)
 def test_folders_there_and_here(version, world, tmp_path, caplog):
     """Ids, segments, padding, weights and heads; `pipeline` and `predict` by their defaults."""

@@ -82,6 +82,7 @@ def tokenizer_of(folder):
     return Tokenizer(str(folder / "spiece.model"), *text_settings(str(folder)))
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize("version", PYTHONS)
 def test_same_ids_there_here_in_the_graph_and_back(version, vocab_file, lines, tmp_path):
     made = tmp_path / "made"

@@ -45,8 +45,8 @@ def test_too_much_time(config):
 
 
 def test_too_much_memory(config):
-    config.run_of_tests.peak_gb = 2.1
-    assert "A worker took 2.1 GB of memory; the budget is 2.0 GB" in costs._faults(config)[0]
+    config.run_of_tests.peak_gb = 3.1
+    assert "A worker took 3.1 GB of memory; the budget is 3.0 GB" in costs._faults(config)[0]
 
 
 def test_an_expensive_test_without_a_declared_cost(config, tmp_path, monkeypatch):
