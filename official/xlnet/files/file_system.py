@@ -68,6 +68,8 @@ def _require_regular(path: str) -> None:
 
 def read_bytes(path: str) -> bytes:
     """Returns the content of a regular file."""
+    if is_remote(path):
+        return file_system_of(path).read_bytes(path)
     with open(path, "rb") as file:
         return file.read()
 

@@ -42,6 +42,16 @@ def object_store():
         process.wait()
 
 
+def s3_at(monkeypatch, endpoint):
+    """The file system of s3://, which is another server from now on."""
+    import fsspec
+
+    s3 = fsspec.get_filesystem_class("s3")
+    monkeypatch.setenv("AWS_ENDPOINT_URL", endpoint)
+    s3.clear_instance_cache()
+    return s3
+
+
 def _serve() -> None:
     import boto3
     from moto.server import ThreadedMotoServer

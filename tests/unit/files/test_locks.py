@@ -12,7 +12,13 @@ import pytest
 
 from official.xlnet.errors import DataError
 from official.xlnet.files import locks
-from official.xlnet.files.locks import LOCK_FILE, leases, only_writer, require_in_place
+from official.xlnet.files.locks import (
+    LOCK_FILE,
+    leases,
+    only_writer,
+    process_identity,
+    require_in_place,
+)
 
 RENEWAL, EXPIRY = 0.2, 5
 IMPORT = f"""
@@ -107,6 +113,52 @@ def test_a_lease_that_is_not_seen_is_written_anew_and_one_of_another_is_not_repl
         assert lock.read_text() == "process 7 on b\nid\n"
         lock.unlink()  # The other one has ended: what it wrote stays.
     assert not os.path.exists(lock)
+
+
+@pytest.mark.parametrize("file_system", ["network"], indirect=True)
+@pytest.mark.parametrize("is_reaped", [True, False])
+def test_the_lease_of_a_killed_process_of_this_machine_is_taken_over_at_once(
+    other, is_reaped, tmp_path, monkeypatch
+):
+    """A zombie, too: a killed process that its parent has not asked for."""
+    monkeypatch.setattr(leases, "EXPIRY_SECONDS", 300)
+    other.kill()
+    if is_reaped:
+        other.wait(60)
+    else:
+        os.waitid(os.P_PID, other.pid, os.WEXITED | os.WNOWAIT)
+    begun = time.monotonic()
+    with only_writer(str(tmp_path / "d")):
+        assert time.monotonic() - begun < 15
+        assert f"process {os.getpid()} on" in (tmp_path / "d" / LOCK_FILE).read_text()
+
+
+def lease_text(**changed):
+    """A lease of this process, in which some parts are those of another one."""
+    boot, container, start_time = process_identity.identity().split()
+    parts = {"number": os.getpid(), "boot": boot, "container": container, "time": start_time}
+    parts |= changed
+    number, *rest = map(str, parts.values())
+    return f"process {number} on host\n0123 {' '.join(rest)}\n17.5\n"
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="/proc")
+def test_what_is_known_of_the_holder_of_a_lease():
+    """A process has ended if it is of this boot and container and its number is not its own."""
+    ended = 4_194_305  # Above the most that Linux gives.
+    assert process_identity.has_ended(lease_text(number=ended))
+    assert process_identity.has_ended(lease_text(time=7))  # Its number was given to another one.
+    unknown = [
+        lease_text(),  # It is running.
+        lease_text(number=1, time=process_identity._status(1)[process_identity._START_TIME]),
+        lease_text(number=ended, boot="another"),
+        lease_text(number=ended, container="pid:[1]"),
+        f"process {ended} on host\n0123\n",  # Of an earlier release.
+        f"process {ended} on host\n0123 \n",  # Of a system without /proc.
+        "",
+    ]
+    for text in unknown:
+        assert not process_identity.has_ended(text), text
 
 
 @pytest.mark.parametrize("file_system", ["network"], indirect=True)

@@ -1,7 +1,8 @@
 """Leases: locks of directories on network file systems and in buckets, whose locks no kernel knows.
 
 A lease is a file. Its holder writes it again every half minute; a process that sees it unchanged
-for five minutes takes it over.
+for five minutes takes it over, or at once if its holder was a process of this machine that has
+ended.
 """
 
 from __future__ import annotations
@@ -22,9 +23,11 @@ from absl import logging
 from official.xlnet.errors import DataError
 from official.xlnet.files import file_system
 from official.xlnet.files.atomic import write_bytes
+from official.xlnet.files.locks.process_identity import has_ended, identity
 
 RENEWAL_SECONDS = 30.0
 EXPIRY_SECONDS = 300.0
+_SETTLING_SECONDS = 3.0
 
 
 def in_use(path: str, lease_text: str) -> DataError:
@@ -78,7 +81,7 @@ class Lease:
         file_system.create(self.path, self.text.encode())
         if has_expired_lease:
             # Another process that waited may remove this lease instead of the expired one.
-            time.sleep(EXPIRY_SECONDS / 100)
+            time.sleep(min(_SETTLING_SECONDS, EXPIRY_SECONDS / 100))
         self._require_own_file()
         self.renewal_time = time.monotonic()
 
@@ -128,7 +131,8 @@ def held_lease(path: str) -> Iterator[Lease]:
     Raises:
       DataError: another process holds one.
     """
-    text = f"process {os.getpid()} on {socket.gethostname()}\n{uuid.uuid4().hex}\n"
+    first_line = f"process {os.getpid()} on {socket.gethostname()}"
+    text = f"{first_line}\n{uuid.uuid4().hex} {identity()}\n"
     lease = Lease(path, text, time.monotonic())
     lease.take()
     is_over = threading.Event()
@@ -166,7 +170,10 @@ def _exit_on_sigterm() -> Iterator[None]:
 
 
 def _wait_until_free(path: str) -> bool:
-    """Removes a lease that has not changed for a while; returns whether there was one.
+    """Removes a lease that is not held; returns whether there was one.
+
+    That is known at once of a process of this machine that has ended, and of others when the lease
+    has not changed for a while.
 
     Raises:
       DataError: its holder has renewed it.
@@ -175,16 +182,19 @@ def _wait_until_free(path: str) -> bool:
     if first_text is None:
         return False
     expiry_time = time.monotonic() + EXPIRY_SECONDS
-    logging.warning(
-        "%s: %s was writing there; waiting for up to %d s to see whether it still is",
-        os.path.dirname(path),
-        _holder(first_text),
-        EXPIRY_SECONDS,
-    )
+    if has_ended(first_text):
+        logging.info("%s: %s has ended", os.path.dirname(path), _holder(first_text))
+    else:
+        logging.warning(
+            "%s: %s was writing there; waiting for up to %d s to see whether it still is",
+            os.path.dirname(path),
+            _holder(first_text),
+            EXPIRY_SECONDS,
+        )
     while (text := _read(path)) is not None:
         if text != first_text:
             raise in_use(path, text)
-        if time.monotonic() > expiry_time:
+        if has_ended(text) or time.monotonic() > expiry_time:
             with contextlib.suppress(FileNotFoundError):
                 file_system.remove(path)
             break

@@ -67,6 +67,11 @@ class FileSystem(abc.ABC):
         with self.open(url) as file:
             return file.seek(0, 2)
 
+    def read_bytes(self, url: str) -> bytes:
+        """Returns the content of a file: one version of it, if it is replaced meanwhile."""
+        with self.open(url) as file:
+            return file.read()
+
     def require_writable(self, url: str) -> None:  # noqa: B027  Optional.
         """Raises an `OSError` if it is known in advance that a file could not be written."""
 

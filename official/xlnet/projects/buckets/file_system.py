@@ -11,6 +11,7 @@ from official.xlnet.files.urls.file_systems import FileSystem
 from official.xlnet.projects.buckets import requests
 from official.xlnet.projects.buckets.libraries import library_of
 from official.xlnet.projects.buckets.remote_file import open_remote, version_of
+from official.xlnet.projects.buckets.versions import of_one_version
 
 if TYPE_CHECKING:
     import fsspec
@@ -30,6 +31,15 @@ class RemoteFileSystem(FileSystem):
     def open(self, url: str, buffering: int = -1) -> Any:
         """Opens a file for reading in binary mode."""
         return open_remote(url, buffering)
+
+    def read_bytes(self, url: str) -> bytes:
+        """Returns the content of a file: one version of it, if it is replaced meanwhile."""
+
+        def read() -> bytes:
+            with open_remote(url, buffering=0) as file:
+                return file.read()
+
+        return of_one_version(read)
 
     def version(self, url: str) -> int | str:
         """Returns a version of a file, which changes whenever it is written."""

@@ -11,6 +11,12 @@ from fsspec.spec import AbstractBufferedFile
 from official.xlnet.errors import require_data
 from official.xlnet.projects.buckets.libraries import library_of
 from official.xlnet.projects.buckets.requests import call
+from official.xlnet.projects.buckets.versions import (
+    ReplacedError,
+    is_condition,
+    read_range,
+    version_in,
+)
 
 if TYPE_CHECKING:
     import fsspec
@@ -33,44 +39,49 @@ def open_remote(url: str, buffering: int = -1) -> Any:
     return raw if buffering == 0 else io.BufferedReader(raw, BLOCK_BYTES)
 
 
-def version_of(url: str) -> int | str:
+def version_of(url: str) -> str:
     """Returns a version of a remote file, which changes whenever it is written."""
-    return call(url, lambda library, name: library.ukey(name))
+    return version_in(call(url, lambda library, name: library.info(name)))
 
 
 def _open_unbuffered(url: str) -> Any:
-    size = call(url, lambda library, name: library.info(name))["size"]
+    info = call(url, lambda library, name: library.info(name))
+    size = info["size"]
     is_web = url.startswith(("http://", "https://"))
     if size != 0 and is_web and not call(url, _serves_ranges):
         return call(url, lambda library, name: _web_cache().open(name))
-    # A file of one block is read by one request, which cannot mix versions.
-    version = version_of(url) if (size or 0) > BLOCK_BYTES else None
     library = library_of(url)
     file = _RemoteFile(library, library._strip_protocol(url), size=size, cache_type="none")
-    file.url, file.opened_version = url, version
+    file.url = url
+    file.version = version_in(info)
+    file.is_checked = not is_condition(library, file.version)
     return file
 
 
 class _RemoteFile(AbstractBufferedFile):
-    """A remote file, read by one request for each range of bytes.
+    """A remote file of one version, read by one request for each range of bytes.
 
     Attributes:
       url: the file.
-      opened_version: its version when it was opened; None if it is not compared.
+      version: its version when it was opened.
+      is_checked: whether the version is asked for after each request.
     """
 
     url: str
-    opened_version: int | str | None
+    version: str
+    is_checked: bool
 
     def _fetch_range(self, start: int, end: int) -> bytes:
         end = min(end, self.size)
-        data = call(self.url, lambda library, name: library.cat_file(name, start=start, end=end))
+
+        def read(library: fsspec.AbstractFileSystem, name: str) -> bytes:
+            return read_range(library, name, start, end, self.version, self.url)
+
+        data = call(self.url, read)
+        if self.is_checked and version_of(self.url) != self.version:
+            raise ReplacedError(self.url)
         is_complete = len(data) == end - start
         require_data(is_complete, self.url, f"bytes {start} to {end}", f"{len(data)} bytes")
-        if end == self.size and self.opened_version is not None:
-            is_same = version_of(self.url) == self.opened_version
-            expected = "one version of the file"
-            require_data(is_same, self.url, expected, "another, written meanwhile")
         return data
 
 

@@ -9,6 +9,7 @@ import shutil
 from collections.abc import Sequence
 
 from official.xlnet.files.urls import file_system_of
+from official.xlnet.projects.buckets.versions import of_one_version
 
 _MAX_DOWNLOADS = 8  # At the same time.
 _COPY_BYTES = 8 << 20
@@ -20,9 +21,17 @@ def upload(local: str, url: str) -> None:
 
 
 def download(url: str, local: str) -> None:
-    """Copies a remote file to the local disk."""
-    with file_system_of(url).open(url) as source, open(local, "wb") as target:
-        shutil.copyfileobj(source, target, _COPY_BYTES)
+    """Copies a remote file to the local disk; a copy of one that is replaced begins again.
+
+    Raises:
+      DataError: it was replaced during several copies.
+    """
+
+    def copy() -> None:
+        with file_system_of(url).open(url) as source, open(local, "wb") as target:
+            shutil.copyfileobj(source, target, _COPY_BYTES)
+
+    of_one_version(copy)
 
 
 def remove(url: str) -> None:

@@ -1,0 +1,71 @@
+"""Identity of a process on its machine, by which a later one knows for sure that it has ended."""
+
+from __future__ import annotations
+
+import os
+import re
+
+# Of `/proc/PID/stat` after the name of the command, which may contain spaces.
+_STATE, _START_TIME = 0, 19
+_ENDED_STATES = ("Z", "X")  # A zombie holds nothing, although its number is still taken.
+_IDENTITY = re.compile(r"process (\d+) on [^\n]*\n[^\n ]+ (\S+) (\S+) (\d+)\n")
+
+
+def identity() -> str:
+    """Returns boot, container and start time of this process; empty where the system has none.
+
+    Numbers of processes are those of a container (PID namespace), and are used again after its end
+    or that of the process.
+    """
+    process_id = os.getpid()
+    status = _status(process_id)
+    machine = _machine()
+    if status is None or machine is None:
+        return ""
+    return f"{machine} {status[_START_TIME]}"
+
+
+def has_ended(lease_text: str) -> bool:
+    """Whether the process that wrote a lease has certainly ended.
+
+    False for processes of other machines and containers, of which nothing is known here.
+
+    Args:
+      lease_text: `process NUMBER on HOST`, and in the second line an identifier and `identity`.
+    """
+    match = _IDENTITY.match(lease_text)
+    if match is None:
+        return False
+    process_id, boot, container, start_time = match.groups()
+    if f"{boot} {container}" != _machine():
+        return False
+    try:
+        os.kill(int(process_id), 0)  # Sends nothing.
+    except ProcessLookupError:
+        return True
+    except (OSError, OverflowError):  # It is another user's.
+        pass
+    status = _status(int(process_id))
+    if status is None:  # Hidden from this user, or ended just now.
+        return False
+    return status[_STATE] in _ENDED_STATES or status[_START_TIME] != start_time
+
+
+def _machine() -> str | None:
+    """Returns the boot of this machine and the PID namespace; None where there is no `/proc`."""
+    try:
+        with open("/proc/sys/kernel/random/boot_id", encoding="ascii") as file:
+            boot = file.read().strip()
+        container = os.readlink("/proc/self/ns/pid")
+    except OSError:
+        return None
+    return f"{boot} {container}"
+
+
+def _status(process_id: int) -> list[str] | None:
+    """Returns the fields of `/proc/PID/stat` after the name of the command."""
+    try:
+        with open(f"/proc/{process_id}/stat", encoding="utf-8", errors="replace") as file:
+            return file.read().rpartition(")")[2].split()
+    except OSError:
+        return None
