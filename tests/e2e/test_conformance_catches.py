@@ -83,9 +83,9 @@ FAULTS = {
     "a flag without a test": (
         GENERATE,
         "    seed: Annotated",
-        "    shouting: Annotated[int, Range(0, 11)] = 3,\n    seed: Annotated",
+        "    mumbling: Annotated[int, Range(0, 11)] = 3,\n    seed: Annotated",
         ("tests/conformance/test_verbs.py", "in_a_test and generate"),
-        "--shouting is in no test",
+        "--mumbling is in no test",
     ),
     "a flag without a page": (
         GENERATE,
