@@ -31,6 +31,13 @@ from tests.helpers.optimizers import (
 
 STEPS = 7
 
+
+def test_some_gradients_are_clipped_and_some_are_not():
+    norms = [np.sqrt(sum(np.sum(g**2) for g in gradients_of(step))) for step in range(STEPS)]
+    clip_norm = TrainingConfig.create(**SETTINGS).clip_norm
+    assert min(norms) < clip_norm / 10 and max(norms) > 10 * clip_norm
+
+
 # {schedule: (its settings, factor after a share of the steps, in float64)}
 DECAYS = {
     "polynomial": [
