@@ -2,26 +2,31 @@
 
 With W [I, O] frozen, x·W becomes
 
-    x·W + s·(x·L)·R,   L [I, r], R [r, O], s = 2
+    x·W + s·(x·L)·R,   L [I, r], R [r, O], s = α / r
 
-R starts at 0, so that a model with new adapters is the model without them. s = α / r with α = 2 r.
+R starts at 0, so that a model with new adapters is the model without them. α = 2 r by default.
 """
 
 from __future__ import annotations
 
+import dataclasses
+import functools
 import math
+import re
 import types
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
 import tensorflow as tf
 
 from official.xlnet.configs.validation import require
-from official.xlnet.modeling.kernels.product_type import multiply
+from official.xlnet.modeling.kernels.stateless_dropout import dropout_seed_of_call
+from official.xlnet.modeling.layers.adapted_kernel import AdaptedKernel, adapter_dropout
+from official.xlnet.modeling.ops.frozen_variables import FrozenVariables
 from official.xlnet.modeling.ops.keras import Layer, keras
 
-SCALE = 2.0  # s.
+SCALE = 2.0  # s, unless alpha is given.
 
 # Attributes of the layers of blocks: queries, keys, values, output, feed-forward; and of Keras.
 _KERNELS = (
@@ -35,52 +40,116 @@ _KERNELS = (
 )
 
 
-class AdaptedKernel:
-    """A kernel with an adapter, in the place of the kernel.
+@dataclasses.dataclass(frozen=True)
+class LoraSettings:
+    """Settings of adapters, with the meanings of PEFT's `LoraConfig`.
 
-    Matrix products of this package compute x·W + s·(x·L)·R; any other operation converts it to the
-    tensor W + s·L·R.
-
-    Args:
-      kernel: W, [I, O] or more axes, which are merged to these two.
-      left: L, [I, r].
-      right: R, [r, O].
+    Attributes:
+      rank: r.
+      alpha: α; None for 2 r.
+      dropout: dropout rate of the inputs of adapters.
+      targets: the kernels that get adapters; see `add_lora`. None for all.
     """
 
-    def __init__(self, kernel: Any, left: Any, right: Any):
-        self.kernel, self.left, self.right = kernel, left, right
-        self.shape = kernel.shape
+    rank: int
+    alpha: float | None = None
+    dropout: float = 0.0
+    targets: str | Sequence[str] | None = None
 
-    def multiply(self, x: tf.Tensor, transpose: bool = False) -> tf.Tensor:
-        """X · W' [..., O] with W' = W + s·L·R; with `transpose`, x · W'ᵀ for x [..., O]."""
-        factors = [self.left, self.right]
-        how = {"product": tf.tensordot, "axes": [[-1], [1 if transpose else 0]]}
-        first, second = factors[::-1] if transpose else factors
-        plain = multiply(x, tf.reshape(self.kernel, [self.left.shape[0], -1]), **how)
-        return plain + SCALE * multiply(multiply(x, first, **how), second, **how)
+    @property
+    def scale(self) -> float:
+        """S = α / r."""
+        return SCALE if self.alpha is None else self.alpha / self.rank
 
-    def padded(self, paddings: list[list[int]]) -> AdaptedKernel:
-        """The kernel [I, O] with zeros around it; see `tf.pad`."""
-        rows, columns = paddings
-        left, right = tf.pad(self.left, [rows, [0, 0]]), tf.pad(self.right, [[0, 0], columns])
-        return AdaptedKernel(tf.pad(self.kernel, paddings), left, right)
-
-    def merged(self) -> tf.Tensor:
-        """W + s·L·R."""
-        change = tf.reshape(tf.matmul(self.left, self.right), self.shape)
-        return self.kernel + SCALE * change
-
-    def numpy(self) -> np.ndarray:
-        """W + s·L·R."""
-        return self.merged().numpy()
+    def options(self) -> dict[str, Any]:
+        """The settings except the rank, without defaults: arguments of `add_lora`."""
+        options: dict[str, Any] = {}
+        if self.alpha is not None:
+            options["alpha"] = self.alpha
+        if self.dropout:
+            options["dropout"] = self.dropout
+        if self.targets is not None:
+            is_pattern = isinstance(self.targets, str)
+            options["targets"] = self.targets if is_pattern else list(self.targets)
+        return options
 
 
-def _as_tensor(value: AdaptedKernel, dtype=None, name=None, as_ref=False) -> tf.Tensor:
-    merged = value.merged()
-    return merged if dtype is None else tf.cast(merged, dtype)
+@dataclasses.dataclass(frozen=True)
+class Place:
+    """Attribute of a layer that is, or can be, an adapted kernel.
+
+    Attributes:
+      layer: the layer.
+      attribute: name of the attribute.
+      kernel: its kernel W.
+      path: names of the block, the layer and the kernel, e.g. `layer_0/attention/query`.
+    """
+
+    layer: keras.layers.Layer
+    attribute: str
+    kernel: Any
+    path: str
+
+    @property
+    def matrix_shape(self) -> tuple[int, int]:
+        """Numbers of rows and columns of W as a matrix."""
+        shape = list(self.kernel.shape)
+        splits = [(math.prod(shape[:n]), math.prod(shape[n:])) for n in range(1, len(shape))]
+        return min(splits, key=sum)
+
+    def is_target(self, targets: str | Sequence[str] | None) -> bool:
+        """Whether `targets` select this kernel; see `add_lora`."""
+        if targets is None:
+            return True
+        if isinstance(targets, str):
+            return re.fullmatch(targets, self.path) is not None
+        return any(self.is_named(target) for target in targets)
+
+    def is_named(self, target: str) -> bool:
+        """Whether the path of this kernel is, or ends with, a name."""
+        return f"/{self.path}".endswith(f"/{target.removesuffix('_kernel')}")
+
+    def replace(self, value: Any) -> None:
+        """Replaces the attribute in a way that Keras still saves the variable."""
+        object.__setattr__(self.layer, self.attribute, value)
 
 
-tf.register_tensor_conversion_function(AdaptedKernel, _as_tensor)
+def _places(block: keras.layers.Layer) -> list[Place]:
+    """The kernels of a block that can get adapters."""
+    places = []
+    for layer in block._flatten_layers():
+        names = [block.name.rpartition("/")[2]]
+        if layer is not block:
+            names.append(layer.name.rpartition("/")[2])
+        for attribute in _KERNELS:
+            kernel = getattr(layer, attribute, None)
+            if kernel is not None:
+                path = "/".join([*names, attribute.removesuffix("_kernel")])
+                places.append(Place(layer, attribute, kernel, path))
+    return places
+
+
+def _selected(
+    blocks: list[keras.layers.Layer], settings: LoraSettings
+) -> list[tuple[keras.layers.Layer, list[Place]]]:
+    """The kernels that get adapters, by block; refuses settings that fit no kernel."""
+    targets, rank = settings.targets, settings.rank
+    candidates = {block: _places(block) for block in blocks}
+    places = [place for block in blocks for place in candidates[block]]
+    names = ", ".join(dict.fromkeys(place.path.partition("/")[2] for place in places))
+    expected = f"names of kernels ({names}) or a regular expression of their paths"
+    if targets is not None and not isinstance(targets, str):
+        for target in targets:
+            require(any(place.is_named(target) for place in places), "targets", expected, target)
+    selected = [place for place in places if place.is_target(targets)]
+    require(bool(selected), "targets", expected, targets)
+    for place in selected:
+        smaller = min(place.matrix_shape)
+        expected = f"at most {smaller}, the smaller side of {place.path} {list(place.matrix_shape)}"
+        require(rank <= smaller, "rank", expected, rank)
+    chosen = {id(place) for place in selected}
+    kept = {block: [x for x in candidates[block] if id(x) in chosen] for block in blocks}
+    return [(block, block_places) for block, block_places in kept.items() if block_places]
 
 
 class Lora(Layer):
@@ -89,54 +158,73 @@ class Lora(Layer):
     Args:
       blocks: the built blocks; frozen ones get no adapters.
       rank: r.
+      alpha: see `add_lora`.
+      dropout: see `add_lora`.
+      targets: see `add_lora`.
     """
 
-    def __init__(self, blocks: Iterable[keras.layers.Layer], rank: int, **kwargs):
+    def __init__(
+        self,
+        blocks: Iterable[keras.layers.Layer],
+        rank: int,
+        alpha: float | None = None,
+        dropout: float = 0.0,
+        targets: str | Sequence[str] | None = None,
+        **kwargs,
+    ):
         super().__init__(name="lora", **kwargs)
-        self.rank = rank
-        places: list[tuple[Any, str, AdaptedKernel]] = []
-        for block in dict.fromkeys(blocks):
-            if block.trainable:
-                part = Layer(name=block.name, dtype=self.dtype_policy)
-                setattr(self, block.name.rpartition("/")[2], part)
-                with tf.name_scope(block.name):
-                    places += self._adapt(block, part)
-        require(bool(places), "blocks", "trainable ones, which get adapters", "none")
-        self._hidden = types.SimpleNamespace(places=places, frozen=[])  # Not parts of this layer.
+        settings = LoraSettings(rank, alpha, dropout, targets)
+        trainable = [block for block in dict.fromkeys(blocks) if block.trainable]
+        require(bool(trainable), "blocks", "trainable ones, which get adapters", "none")
+        adapted: list[tuple[Place, AdaptedKernel]] = []
+        drops: list[keras.layers.Layer] = []
+        for block, places in _selected(trainable, settings):
+            part = Layer(name=block.name, dtype=self.dtype_policy)
+            setattr(self, block.name.rpartition("/")[2], part)
+            with tf.name_scope(block.name):
+                for place in places:
+                    left, right = _factors(place, rank, part)
+                    kernel = AdaptedKernel(place.kernel, left, right, settings.scale, dropout)
+                    place.replace(kernel)
+                    adapted.append((place, kernel))
+            if dropout:
+                drops.append(block)
+                block.call = _call_with_dropout(block.call)
+        # In a plain object: not parts of this layer.
+        self._hidden = types.SimpleNamespace(
+            settings=settings, adapted=adapted, drops=drops, frozen=FrozenVariables()
+        )
 
-    def _adapt(self, block, part) -> Iterator[tuple[Any, str, AdaptedKernel]]:
-        for layer in block._flatten_layers():
-            for name in _KERNELS:
-                kernel = getattr(layer, name, None)
-                if kernel is not None:
-                    adapted = AdaptedKernel(kernel, *self._factors(layer.name, name, kernel, part))
-                    _replace(layer, name, adapted)
-                    yield layer, name, adapted
+    @property
+    def settings(self) -> LoraSettings:
+        """The settings of the adapters."""
+        return self._hidden.settings
 
-    def _factors(self, layer: str, name: str, kernel, part) -> list[tf.Variable]:
-        shape = list(kernel.shape)
-        splits = [(math.prod(shape[:n]), math.prod(shape[n:])) for n in range(1, len(shape))]
-        num_rows, num_columns = min(splits, key=sum)
-        start = keras.initializers.VarianceScaling(1 / 3, "fan_in", "uniform")
-        sizes = {
-            "left": ([num_rows, self.rank], start),
-            "right": ([self.rank, num_columns], "zeros"),
-        }
-        return [
-            part.add_weight(name=f"{layer}_{name}_{side}", shape=size, initializer=initializer)
-            for side, (size, initializer) in sizes.items()
-        ]
+    @property
+    def rank(self) -> int:
+        """Rank of the adapters, r."""
+        return self.settings.rank
 
-    def freeze(self, layers: Iterable[Any]) -> None:
-        """Freezes other layers, and variables of Keras 3, until the adapters are merged."""
-        self._hidden.frozen += [x for x in layers if x is not self and x.trainable]
-        for layer in self._hidden.frozen:
-            layer.trainable = False
+    @property
+    def kernels(self) -> dict[str, AdaptedKernel]:
+        """The adapted kernels, by their path, e.g. `layer_0/attention/query`."""
+        return {place.path: kernel for place, kernel in self._hidden.adapted}
+
+    def freeze(self, layers: Iterable[keras.layers.Layer]) -> None:
+        """Freezes the variables of layers until the adapters are merged.
+
+        `trainable` of these layers, or of layers around them, has no effect until then.
+
+        Args:
+          layers: the layers, of which the parts of the adapters are left out.
+        """
+        parts = {id(part) for part in self._flatten_layers()}
+        self._hidden.frozen.freeze([layer for layer in layers if id(layer) not in parts])
 
     def add(self) -> list[tuple[tf.Variable, np.ndarray]]:
         """Adds the adapters to the kernels; returns these, with their former values."""
         kernels = []
-        for _, _, adapted in self._hidden.places:
+        for _, adapted in self._hidden.adapted:
             kernels.append((adapted.kernel, adapted.kernel.numpy()))
             adapted.kernel.assign(adapted.merged())
         return kernels
@@ -147,13 +235,34 @@ class Lora(Layer):
         Graphs that were traced before compute the same, as R is 0 now.
         """
         self.add()
-        for layer, name, adapted in self._hidden.places:
+        for place, adapted in self._hidden.adapted:
             adapted.right.assign(tf.zeros_like(adapted.right))
-            _replace(layer, name, adapted.kernel)
-        for layer in self._hidden.frozen:
-            layer.trainable = True
+            place.replace(adapted.kernel)
+        for block in self._hidden.drops:
+            del block.call  # The method of its class is left.
+        self._hidden.frozen.release()
 
 
-def _replace(layer: keras.layers.Layer, name: str, value: Any) -> None:
-    """Replaces an attribute; Keras would no longer save the variable."""
-    object.__setattr__(layer, name, value)
+def _factors(place: Place, rank: int, part: keras.layers.Layer) -> tuple[Any, Any]:
+    """Creates L and R of a kernel, variables of `part`."""
+    num_rows, num_columns = place.matrix_shape
+    name = f"{place.layer.name}_{place.attribute}"
+    left = part.add_weight(
+        name=f"{name}_left",
+        shape=[num_rows, rank],
+        initializer=keras.initializers.VarianceScaling(1 / 3, "fan_in", "uniform"),
+    )
+    right = part.add_weight(name=f"{name}_right", shape=[rank, num_columns], initializer="zeros")
+    return left, right
+
+
+def _call_with_dropout(call: Any) -> Any:
+    """The `call` of a block whose adapters drop their inputs in training."""
+
+    @functools.wraps(call)
+    def with_dropout(*args, **kwargs):
+        seed = dropout_seed_of_call(kwargs.get("training"), kwargs.get("dropout_seed"))
+        with adapter_dropout(seed):
+            return call(*args, **kwargs)
+
+    return with_dropout

@@ -12,6 +12,7 @@ import tensorflow as tf
 from absl import logging
 
 from official.xlnet.errors import ConfigError, StoppedError, require_config
+from official.xlnet.modeling.models.checked_weights import CheckedWeights
 from official.xlnet.modeling.networks.encoder_inputs import require_known
 from official.xlnet.modeling.ops.keras import (
     IS_KERAS_3,
@@ -40,7 +41,7 @@ class _TestFunction:
     function: Callable[..., Any] | None
 
 
-class CheckedFit(GuardedLayer, keras.Model):
+class CheckedFit(CheckedWeights, GuardedLayer, keras.Model):
     """A Keras model that refuses arguments of `fit` that would have no effect."""
 
     # `BackupAndRestore` deletes the attribute of the instance, which the next `fit` reads.

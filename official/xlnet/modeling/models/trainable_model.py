@@ -58,21 +58,28 @@ class TrainableModel(CheckedFit):
     Args:
       precision: precision policy, unless `dtype` is given; with `float32`, Keras' global policy.
       lora_rank: rank of adapters; 0 for none. See `add_lora`.
+      lora_options: further arguments of `add_lora`.
       **kwargs: arguments of `keras.Model`.
 
     Attributes:
       config: the configuration, which a saved model keeps.
     """
 
-    def __init__(self, precision: str, lora_rank: int = 0, **kwargs):
+    def __init__(
+        self,
+        precision: str,
+        lora_rank: int = 0,
+        lora_options: dict[str, Any] | None = None,
+        **kwargs,
+    ):
         if precision != "float32":
             kwargs.setdefault("dtype", precision)
         super().__init__(**kwargs)
         # Metrics cover all replicas already; Keras would add them up for each worker.
         self.distribute_reduction_method = "first"
         self.loss_metric = Mean("loss")
-        self._lora_rank = lora_rank
-        # In a plain object, so no part of the model's state, which older checkpoints lack.
+        # In plain objects, so no part of the model's state, which older checkpoints lack.
+        self._new_lora = types.SimpleNamespace(rank=lora_rank, options=lora_options or {})
         self._uncounted = types.SimpleNamespace(targets=NumTargets("targets"))
 
     @property
@@ -88,10 +95,10 @@ class TrainableModel(CheckedFit):
             encoder.word_embedding.trainable = False
         for block in encoder.blocks[: training.freeze_layers]:
             block.trainable = False
-        if self._lora_rank:
+        if self._new_lora.rank:
             from official.xlnet.modeling.models.lora import add_lora
 
-            add_lora(self, self._lora_rank)
+            add_lora(self, self._new_lora.rank, **self._new_lora.options)
 
     def compile(
         self,
@@ -194,5 +201,5 @@ class TrainableModel(CheckedFit):
             "name": self.name,
             "dtype": self.dtype_policy.name,
             "config": self.config.as_dict(),
-            "lora_rank": self.encoder.lora_rank,
+            **self.encoder.lora_config(),
         }

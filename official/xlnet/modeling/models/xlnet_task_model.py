@@ -45,6 +45,18 @@ class EncoderWithHead(TaskParts, CheckedFit):
         """The same as `trainable_weights`."""
         return self.trainable_weights
 
+    @property
+    def non_trainable_weights(self) -> list[tf.Variable]:
+        """All other weights: what is frozen, and what only pre-training reads."""
+        trained = {id(weight) for weight in self.trainable_weights}
+        return [weight for weight in self.weights if id(weight) not in trained]
+
+    @property
+    def non_trainable_variables(self) -> list[tf.Variable]:
+        """All other variables: `non_trainable_weights`, and the state of random generators."""
+        trained = {id(weight) for weight in self.trainable_weights}
+        return [variable for variable in self.variables if id(variable) not in trained]
+
     def build(self, input_shape=None):
         self.build_parts()
         self.built = True

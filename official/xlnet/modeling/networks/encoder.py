@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import types
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
@@ -10,7 +11,8 @@ import tensorflow as tf
 from official.xlnet.configs.experiment import XLNetConfig
 from official.xlnet.configs.registry import NETWORKS
 from official.xlnet.modeling.layers.lm_head import LMHead
-from official.xlnet.modeling.ops.keras import IS_KERAS_3, Layer, require_no_other_keras
+from official.xlnet.modeling.ops.keras import Layer, require_no_other_keras
+from official.xlnet.modeling.ops.keras_files import has_group, require_same_adapters
 from official.xlnet.modeling.ops.shapes import sizes
 
 if TYPE_CHECKING:
@@ -38,6 +40,7 @@ class Encoder(Layer):
       mem_len: number of columns of the memory, M; 0 for no memory. Default:
         `config.model.mem_len`.
       lora_rank: rank of adapters, which are made with the other weights; 0 for none.
+      lora_options: further arguments of `add_lora`.
       **kwargs: arguments of a Keras layer.
 
     Attributes:
@@ -55,6 +58,7 @@ class Encoder(Layer):
         reuse_len: int | None = None,
         mem_len: int | None = None,
         lora_rank: int = 0,
+        lora_options: dict[str, Any] | None = None,
         **kwargs,
     ):
         config = XLNetConfig.of(config)
@@ -67,23 +71,26 @@ class Encoder(Layer):
         self.reuse_len = config.data.reuse_len if reuse_len is None else reuse_len
         self.mem_len = model.mem_len if mem_len is None else mem_len
         self.lora: Lora | None = None
-        self._lora_rank = lora_rank
+        self._new_lora = types.SimpleNamespace(rank=lora_rank, options=lora_options or {})
 
     def build(self, input_shape=None):
         # Layers of the other Keras would be neither trained nor saved.
         require_no_other_keras(type(self).__name__, [self.word_embedding, *self.blocks])
         super().build(input_shape)
-        if self._lora_rank:
-            self.add_lora(self._lora_rank)
+        if self._new_lora.rank:
+            self.add_lora(self._new_lora.rank, **self._new_lora.options)
 
-    def add_lora(self, rank: int) -> None:
-        """Adds adapters to the blocks, and freezes all other weights."""
+    def add_lora(self, rank: int, **options) -> None:
+        """Adds adapters to the blocks, and freezes all other weights.
+
+        Args:
+          rank: see `add_lora`, the function.
+          **options: further arguments of the function.
+        """
         from official.xlnet.modeling.layers.lora import Lora
 
-        self.lora = Lora(self.blocks, rank, dtype=self.dtype_policy)
-        self.lora.freeze(self._flatten_layers(recursive=False, include_self=False))
-        if IS_KERAS_3:
-            self.lora.freeze(self._trainable_variables)
+        self.lora = Lora(self.blocks, rank, dtype=self.dtype_policy, **options)
+        self.lora.freeze(self._flatten_layers())
 
     def without_lora(self) -> Lora | None:
         """Takes the adapters out of the parts that Keras and checkpoints save; returns them."""
@@ -96,10 +103,22 @@ class Encoder(Layer):
         """Rank of the adapters; 0 without any."""
         return self.lora.rank if self.lora else 0
 
-    @property
-    def trainable_weights(self) -> list[tf.Variable]:
-        """All that is not frozen; with adapters, these alone."""
-        return self.lora.trainable_weights if self.lora else super().trainable_weights
+    def lora_config(self) -> dict[str, Any]:
+        """The arguments `lora_rank` and, unless they are the defaults, `lora_options`."""
+        config: dict[str, Any] = {"lora_rank": self.lora_rank}
+        options = self.lora.settings.options() if self.lora else {}
+        if options:
+            config["lora_options"] = options
+        return config
+
+    def load_own_variables(self, store):
+        """Loads the variables of the encoder from a file of Keras.
+
+        Raises:
+          ConfigError: the file has adapters and the encoder has none, or the other way round.
+        """
+        require_same_adapters(self.lora is not None, has_group(store, "lora"))
+        super().load_own_variables(store)
 
     def __repr__(self) -> str:
         model = self.model
@@ -130,7 +149,7 @@ class Encoder(Layer):
             "config": self.config.as_dict(),
             "reuse_len": self.reuse_len,
             "mem_len": self.mem_len,
-            "lora_rank": self.lora_rank,
+            **self.lora_config(),
         }
 
 

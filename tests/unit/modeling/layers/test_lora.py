@@ -10,8 +10,9 @@ from official import xlnet
 from official.xlnet.errors import ConfigError
 from official.xlnet.modeling.kernels.device_forms import built_for
 from official.xlnet.modeling.kernels.matrix_products import from_heads, product, to_heads
+from official.xlnet.modeling.layers.adapted_kernel import AdaptedKernel, adapter_dropout
 from official.xlnet.modeling.layers.feed_forward import FeedForward
-from official.xlnet.modeling.layers.lora import AdaptedKernel, Lora
+from official.xlnet.modeling.layers.lora import Lora
 from official.xlnet.modeling.models.xlnet_classifier import XLNetClassifier
 from official.xlnet.modeling.models.xlnet_task_model import XLNetTaskModel
 from official.xlnet.modeling.networks.stored_encoder import stored_encoder
@@ -164,6 +165,21 @@ def test_adapters_and_the_head_are_trained_alone_until_they_are_merged(make, cha
     assert factors == {1, 2}
     wanted = [*adapters.trainable_variables, *(head.trainable_variables if head else [])]
     assert {*map(id, model.trainable_variables)} == {*map(id, wanted)}
+    switched = [
+        model,
+        encoder,
+        encoder.word_embedding,
+        *encoder.blocks[0]._flatten_layers(),
+    ]
+    for layer in [*switched, getattr(model, "lm_head", model)]:
+        layer.trainable = False
+        layer.trainable = True
+        assert {*map(id, model.trainable_variables)} == {*map(id, wanted)}
+        assert {*map(id, encoder.trainable_weights)} == {*map(id, adapters.variables)}
+    for part in (model, encoder):
+        lists = part.trainable_weights, part.non_trainable_weights
+        ids = [id(weight) for weights in lists for weight in weights]
+        assert sorted(ids) == sorted({*map(id, part.weights)}) and len(ids) == len({*ids})
     randomize(adapters.variables, 3, scale=0.1)
     others = [x for x in encoder.variables + getattr(model, "lm_head", encoder).variables]
     others = [x for x in others if id(x) not in {*map(id, wanted)}]
@@ -198,6 +214,11 @@ def test_adapters_of_trainable_blocks_and_wrong_calls():
         (lambda: xlnet.merge_lora(tiny_encoder()), "model: expected a model with adapters"),
         (lambda: xlnet.add_lora(tiny_encoder(), 0), "rank: expected at least 1"),
         (lambda: xlnet.add_lora(frozen), "blocks: expected trainable ones"),
+        (lambda: xlnet.add_lora(tiny_encoder(), 10**6), "rank: expected at most .*smaller side of"),
+        (lambda: xlnet.add_lora(tiny_encoder(), alpha=0), "alpha: expected .* 0"),
+        (lambda: xlnet.add_lora(tiny_encoder(), dropout=1.0), "dropout: expected"),
+        (lambda: xlnet.add_lora(tiny_encoder(), targets=["q_proj"]), "targets: expected names of"),
+        (lambda: xlnet.add_lora(tiny_encoder(), targets="layer_9.*"), "targets: expected names of"),
     ):
         with pytest.raises(ConfigError, match=message):
             call()
@@ -269,3 +290,101 @@ def test_a_model_directory_has_no_adapters(is_merged, tmp_path):
             )
         ]
         assert any("lora" in name for name in names)
+
+
+@pytest.mark.parametrize("file_format", ["model.weights.h5", "weights.h5", "weights"])
+@pytest.mark.parametrize("is_saved_with", [True, False])
+def test_weights_are_loaded_with_the_adapters_that_they_were_saved_with(
+    file_format, is_saved_with, tmp_path
+):
+    if IS_KERAS_3 and file_format != "model.weights.h5":
+        pytest.skip("a format of tf_keras")
+    saved, loaded = classifier()[0], classifier()[0]
+    inside = keras.Sequential([keras.Input([11], dtype="int32"), loaded])
+    around = keras.Sequential([keras.Input([11], dtype="int32"), saved])
+    randomize(xlnet.add_lora(saved if is_saved_with else loaded, RANK).variables, 3)
+    for name, model in (("model", saved), ("around", around)):
+        os.makedirs(tmp_path / name)
+        model.save_weights(tmp_path / name / file_format)
+    before = values(loaded.weights)
+    expected = "with adapters" if is_saved_with else "adapters of the model"
+    with pytest.raises(ValueError, match=f"{expected}|Weight count mismatch"):
+        loaded.load_weights(tmp_path / "model" / file_format)
+    if file_format == "model.weights.h5":
+        with pytest.raises(ValueError, match=expected):
+            inside.load_weights(tmp_path / "around" / file_format)
+    assert_all_equal(values(loaded.encoder.weights[:1]), before[:1])
+
+
+def test_adapters_before_the_encoder_is_built():
+    encoder, later = (type(tiny_encoder())(tiny_config()) for _ in range(2))
+    adapters = xlnet.add_lora(encoder, RANK)
+    later(IDS)
+    names = {path_of(variable) for variable in later.variables}
+    factors = {path_of(variable) for variable in adapters.variables}
+    assert {path_of(variable) for variable in encoder.variables} - factors == names
+    assert {*map(id, encoder.trainable_variables)} == {*map(id, adapters.variables)}
+
+
+def test_alpha_and_targets():
+    encoder, other = tiny_encoder(), tiny_encoder()
+    adapters = xlnet.add_lora(encoder, RANK, alpha=7.5, targets=["query", "feed_forward/inner"])
+    wanted = [
+        f"layer_{layer}/{name}"
+        for layer in range(LAYERS)
+        for name in ("attention/query", "feed_forward/inner")
+    ]
+    assert [*adapters.kernels] == wanted
+    pattern = r"layer_1/.*/(key|outer)"
+    paths = [*xlnet.add_lora(other, RANK, targets=pattern).kernels]
+    assert paths == ["layer_1/attention/key", "layer_1/feed_forward/outer"]
+    randomize(adapters.variables, 3)
+    again = type(encoder).from_config(encoder.get_config())
+    again.build()
+    again.set_weights(encoder.get_weights())
+    content = encoder(IDS)["content"]
+    np.testing.assert_allclose(again(IDS)["content"], content, atol=1e-6)
+    assert again.lora.settings == adapters.settings
+    kernels = {path: kernel.kernel.numpy() for path, kernel in adapters.kernels.items()}
+    factors = {
+        path: (kernel.left.numpy(), kernel.right.numpy())
+        for path, kernel in adapters.kernels.items()
+    }
+    merged = dict(adapters.kernels)
+    xlnet.merge_lora(encoder)
+    for path, (left, right) in factors.items():
+        change = (7.5 / RANK * left @ right).reshape(kernels[path].shape)
+        np.testing.assert_allclose(merged[path].kernel, kernels[path] + change, atol=1e-6)
+
+
+def test_dropout_of_adapters():
+    encoder = tiny_encoder(dropout=0.0, dropatt=0.0)
+    adapters = xlnet.add_lora(encoder, RANK, dropout=0.5, targets=["inner"])
+    randomize(adapters.variables, 3)
+    seeds = tf.constant([[1, 2], [1, 2], [3, 4]])
+    draws = [
+        encoder({"token_ids": IDS, "dropout_seed": seed}, training=True)["content"]
+        for seed in seeds
+    ]
+    np.testing.assert_array_equal(draws[0], draws[1])
+    assert np.abs(draws[0] - draws[2]).max() > 1e-3
+    plain = encoder(IDS)["content"]
+    np.testing.assert_array_equal(plain, encoder(IDS, training=False)["content"])
+    assert np.abs(draws[0] - plain).max() > 1e-3
+    # By hand, of one product: half of the inputs are dropped, the others doubled.
+    kernel, x = adapters.kernels["layer_0/feed_forward/inner"], tf.random.normal([3, 5, 1000])
+    wide = AdaptedKernel(
+        tf.zeros([1000, 2]), tf.eye(1000), tf.ones([1000, 2]), scale=1.0, dropout_rate=0.5
+    )
+    assert kernel.dropout_rate == 0.5
+    with adapter_dropout(tf.constant([5, 6])):
+        first, second = wide.multiply(x), wide.multiply(x)
+    assert np.abs(first - second).min() > 0
+    np.testing.assert_allclose(wide.multiply(x)[..., 0], tf.reduce_sum(x, -1), atol=1e-3)
+    other = tiny_encoder()
+    xlnet.add_lora(other, RANK, dropout=0.5)
+    with pytest.raises(ConfigError, match="dropout of adapters"):
+        other(IDS, training=True, return_attention_scores=True)
+    xlnet.merge_lora(encoder)
+    merged = encoder(IDS, training=True)["content"]
+    np.testing.assert_allclose(merged, plain, atol=1e-5)
