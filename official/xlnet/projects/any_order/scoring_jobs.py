@@ -16,8 +16,8 @@ from official.xlnet.data.text_files import batched
 from official.xlnet.errors import ConfigError, DataError
 from official.xlnet.inference.score import Score
 from official.xlnet.inference.scoring import Scorer
+from official.xlnet.jobs import file_scoring
 from official.xlnet.jobs.file_scoring import (
-    CHUNK_SIZE,
     FileScoring,
     ScoredRow,
     ScoringCall,
@@ -47,7 +47,7 @@ def score_words(call: WordsCall) -> dict[str, Any]:
     if call.output:
         check_ending(call.output, TABLES)
     chunks, num_rows = text_chunks(
-        call.text, call.input, CHUNK_SIZE, check=_check_columns, format=call.format
+        call.text, call.input, file_scoring.CHUNK_SIZE, check=_check_columns, format=call.format
     )
     job = FileScoring(call, chunks, num_rows)
     job.require_window_of_order()
@@ -101,7 +101,7 @@ def score_consistency(call: ConsistencyCall) -> dict[str, Any]:
     """Scores texts, and measures how far orders disagree; see `verbs.consistency_file`."""
     require_json_lines(call.output)
     chunks, num_rows = text_chunks(
-        call.text, call.input, CHUNK_SIZE, check=check_context, format=call.format
+        call.text, call.input, file_scoring.CHUNK_SIZE, check=check_context, format=call.format
     )
 
     def measure(scorer: Scorer, rows: list[Row]) -> Sequence[Any]:
@@ -135,7 +135,9 @@ def score_norms(call: NormsCall) -> dict[str, Any]:
     """Correlates log-likelihoods with a column of the input; see `verbs.norms_file`."""
     require_json_lines(call.output)
     needed = ("context", "text")
-    chunks, num_rows = text_chunks(call.text, call.input, CHUNK_SIZE, needed, check_context)
+    chunks, num_rows = text_chunks(
+        call.text, call.input, file_scoring.CHUNK_SIZE, needed, check_context
+    )
     held = [*chunks]  # All of them are checked before any is scored.
     rows = [row for chunk in held for row in chunk]
     norms = _numbers(call.norms, rows)
@@ -181,7 +183,7 @@ def score_pairs(call: PairsCall) -> dict[str, Any]:
         suite_margins(rows, len(rows) * [Score("", [], np.zeros(0))], formulas)
     else:
         rows, formulas = _good_then_bad(call.input, call.group), []
-    job = FileScoring(call, batched(rows, CHUNK_SIZE), len(rows))
+    job = FileScoring(call, batched(rows, file_scoring.CHUNK_SIZE), len(rows))
     job.require_window_of_order()
     with job.scored() as scored:
         texts = list(scored)

@@ -12,8 +12,8 @@ from official.xlnet.data.json_lines import write_json_lines
 from official.xlnet.data.result_files import require_json_lines
 from official.xlnet.errors import ConfigError, require_data
 from official.xlnet.files.schema import shown
+from official.xlnet.jobs import file_scoring
 from official.xlnet.jobs.file_scoring import (
-    CHUNK_SIZE,
     FileScoring,
     ScoredRow,
     ScoringCall,
@@ -34,7 +34,7 @@ def rescore_hypotheses(call: RescoringCall) -> dict[str, Any]:
     require_json_lines(call.output)
     weights = _weights(call.weights)
     chunks, num_rows = text_chunks(
-        call.text, call.input, CHUNK_SIZE, check=check_context, format=call.format
+        call.text, call.input, file_scoring.CHUNK_SIZE, check=check_context, format=call.format
     )
     held = [*chunks]  # All of them are checked before any is scored.
     _require_scores([row for chunk in held for row in chunk], weights)
