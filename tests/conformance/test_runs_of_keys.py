@@ -46,6 +46,7 @@ OF_FINE_TUNING = {"training.lora_rank"}
 SEPARATE = {
     "training.num_steps": "of more steps",
     "training.warmup_steps": "of more steps",
+    "training.accumulate_steps": "of more steps",
     "training.checkpoint_steps": "of more steps",
     "training.evaluation_steps": "evaluated",
     "training.json_log": "evaluated",
