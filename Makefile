@@ -11,7 +11,7 @@ PYTHON ?=
 VENV := $(if $(PYTHON),.venvs/$(notdir $(PYTHON)),.venv)
 IN_VENV := $(VENV)/bin/python
 ENVIRONMENT := $(VENV)/.installed-$(shell cat requirements.lock pyproject.toml tools/setup_environment.sh tools/install_packages.sh | sha256sum | cut -c1-16)
-PEERS := $(ENVIRONMENT)-peers
+PEERS := $(ENVIRONMENT)-peers-peft-0.21.2
 JAX_VENV := .venv-tpu
 JAX := $(JAX_VENV)/.installed-jax-0.10.2-libtpu-0.0.52-cuda-12.9.86
 HF4_VENV := .venv-hf4
@@ -149,7 +149,7 @@ $(ENVIRONMENT):
 # These stay out of the lock: only comparisons with other implementations need them.
 $(PEERS): $(ENVIRONMENT)
 	tools/install_packages.sh $(VENV) $(VENV) torch==2.13.0 transformers==5.23.0 \
-	  tf2onnx==1.17.0 onnxruntime==1.32.0
+	  tf2onnx==1.17.0 onnxruntime==1.32.0 peft==0.21.2
 	touch $@
 
 # jax and the compilers of TPUs and GPUs, 1.7 GB, in an environment of their own: TensorFlow is not

@@ -37,6 +37,7 @@ if TYPE_CHECKING:
     from official.xlnet.api.pretrain import pretrain
     from official.xlnet.api.verbs import register_verb
     from official.xlnet.api.vocab import train_vocabulary
+    from official.xlnet.checkpoints.adapters import load_adapters, save_adapters
     from official.xlnet.checkpoints.any_format import load_config, load_tokenizer
     from official.xlnet.checkpoints.model_directory import load_encoder
     from official.xlnet.checkpoints.pretrained_directory import load_pretrainer
@@ -118,6 +119,7 @@ _MODULE_OF = {
     "fill_blanks": "official.xlnet.inference.generation",
     "finetune": "official.xlnet.api.finetune",
     "generate": "official.xlnet.inference.generation",
+    "load_adapters": "official.xlnet.checkpoints.adapters",
     "load_config": "official.xlnet.checkpoints.any_format",
     "load_encoder": "official.xlnet.checkpoints.model_directory",
     "load_model": "official.xlnet.jobs.keras_model",
@@ -148,6 +150,7 @@ _MODULE_OF = {
     "register_strategy": "official.xlnet.runtime.distribution",
     "register_task": "official.xlnet.tasks.task",
     "register_verb": "official.xlnet.api.verbs",
+    "save_adapters": "official.xlnet.checkpoints.adapters",
     "save_pretrained": "official.xlnet.checkpoints.saving",
     "score": "official.xlnet.inference.scoring",
     "train_vocabulary": "official.xlnet.api.vocab",

@@ -266,8 +266,13 @@ def _repeats_biases(source: Source) -> bool:
     )
 
 
-class _SafetensorsFile:
-    """Lazy reader of the tensors in a safetensors file."""
+class SafetensorsFile:
+    """Lazy reader of the tensors in a safetensors file.
+
+    Attributes:
+      shapes: {name of a tensor: its shape}.
+      metadata: texts that the file has besides.
+    """
 
     def __init__(self, path: str):
         self._path = path
@@ -275,6 +280,7 @@ class _SafetensorsFile:
             self._file = safetensors.safe_open(path, "np")
             names = list(self._file.keys())
             self.shapes = {name: tuple(self._file.get_slice(name).get_shape()) for name in names}
+            self.metadata: dict[str, str] = self._file.metadata() or {}
         except safetensors.SafetensorError as error:
             raise DataError(f"{path} is not a valid safetensors file: {error}") from error
 
@@ -381,8 +387,8 @@ def _check_supported(tree: dict[str, Any], path: str) -> None:
         require_config(is_supported, f"{path}: {key}", repr(supported), repr(value))
 
 
-def _open_files(path: str) -> list[_SafetensorsFile | TorchFile]:
-    readers: list[Any] = [_SafetensorsFile, TorchFile]
+def _open_files(path: str) -> list[SafetensorsFile | TorchFile]:
+    readers: list[Any] = [SafetensorsFile, TorchFile]
     for name, opened in zip(WEIGHTS_FILES, readers, strict=True):
         where = os.path.join(path, f"{name}.index.json")
         if os.path.exists(os.path.join(path, name)):

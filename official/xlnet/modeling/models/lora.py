@@ -52,7 +52,8 @@ def add_lora(
         Default: all.
 
     Returns:
-      The adapters, a Keras layer. `tf.train.Checkpoint(lora=adapters)` saves them alone.
+      The adapters, a Keras layer. `tf.train.Checkpoint(lora=adapters)` saves them alone, and
+      `save_adapters` in the files of PEFT.
 
     Raises:
       ConfigError: the model has adapters or no blocks to adapt, or an argument is out of range.
