@@ -22,7 +22,9 @@ import tensorflow as tf
 from data_prep.tasks.task_data import read_task
 from official.xlnet.api.prepare import prepare
 from official.xlnet.api.pretrain import pretrain
+from official.xlnet.checkpoints.checkpoint_files import newest_checkpoint
 from official.xlnet.checkpoints.convert.variable_map import shapes_of, variables_of
+from official.xlnet.checkpoints.xlnet_format import MEMORY, CheckpointFile
 from official.xlnet.configs.experiment import XLNetConfig
 from official.xlnet.configs.registry import TASKS
 from official.xlnet.configs.sections import ObjectiveSections
@@ -117,7 +119,8 @@ def run(config, folder):
         for path in sorted(pathlib.Path(folder, "model").glob("ckpt-*.json"))
     ]
     logs = [path.suffix for path in pathlib.Path(folder, "model/logs").iterdir()]
-    return history, checkpoints, sorted(set(logs)), compiled.call_args.kwargs
+    has_memory = MEMORY in CheckpointFile(newest_checkpoint(f"{folder}/model").prefix).shapes
+    return history, checkpoints, sorted(set(logs)), compiled.call_args.kwargs, has_memory
 
 
 def devices(config, folder):

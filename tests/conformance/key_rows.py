@@ -147,6 +147,7 @@ EFFECTS = [
         training.steps_per_execution=2
         training.checkpoint_steps=5
         training.keep_checkpoints=1
+        training.checkpoint_memory=false
         training.evaluation_steps=1
         training.on_bad_step=skip training.learning_rate=1e30
         training.json_log=true training.evaluation_steps=1

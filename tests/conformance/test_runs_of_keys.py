@@ -57,6 +57,8 @@ SEPARATE = {
 }
 # What is due is due after two or four steps, as executions have two.
 OTHER_VALUES = {
+    # False is the one value with which a resumed run is another, see `test_run_data`.
+    "training.checkpoint_memory": ["training.checkpoint_memory=true"],
     "training.num_steps": ["training.num_steps=5"],
     "training.checkpoint_steps": ["training.num_steps=5", "training.checkpoint_steps=4"],
     "training.evaluation_steps": ["training.evaluation_steps=2"],

@@ -17,7 +17,7 @@ import tensorflow as tf
 from official.xlnet.checkpoints.any_format import foreign_source, load_config
 from official.xlnet.checkpoints.checkpoint_files import reading_checkpoint
 from official.xlnet.checkpoints.source import UNTIED, Source, open_source
-from official.xlnet.checkpoints.xlnet_format import CheckpointFile
+from official.xlnet.checkpoints.xlnet_format import MEMORY, CheckpointFile
 from official.xlnet.configs.data import TEXT_SETTINGS
 from official.xlnet.configs.experiment import CONFIG_FILE, XLNetConfig
 from official.xlnet.configs.registry import NETWORKS
@@ -167,6 +167,8 @@ def _variable(model: tf.train.Checkpoint, path: str) -> Any:
 def restore_run(path: str, state: tf.train.Checkpoint) -> None:
     """Restores the state of a run, which may continue with or without loss scaling.
 
+    The memory of a model stays empty if the checkpoint has none.
+
     Args:
       path: path prefix of the checkpoint.
       state: what the checkpoint holds, with its `optimizer`, built. A `LossScaleOptimizer` keeps
@@ -175,9 +177,11 @@ def restore_run(path: str, state: tf.train.Checkpoint) -> None:
     Raises:
       DataError: the checkpoint is damaged or of another model.
     """
-    was_scaled = any(
-        name.startswith("optimizer/loss_scale/") for name in CheckpointFile(path).shapes
-    )
+    names = CheckpointFile(path).shapes
+    was_scaled = any(name.startswith("optimizer/loss_scale/") for name in names)
+    memory = getattr(state.model, "memory", None)
+    if memory is not None:
+        memory.is_saved = MEMORY in names
     is_scaled = isinstance(state.optimizer, keras.mixed_precision.LossScaleOptimizer)
     with reading_checkpoint(path) as plain:
         status = state.restore(plain).expect_partial()

@@ -20,6 +20,7 @@ from official.xlnet.configs.registry import CHECKPOINT_FORMATS
 from official.xlnet.errors import DataError
 
 _PREFIX, _SUFFIX = "model/", "/.ATTRIBUTES/VARIABLE_VALUE"
+MEMORY = f"model/memory{_SUFFIX}"  # Key of the recurrent memory of a run.
 _OBJECT_GRAPH = "_CHECKPOINTABLE_OBJECT_GRAPH"
 # Keys of the state of a run beside the weights: optimizer, metrics, recurrent memory.
 _OF_TRAINING = re.compile(

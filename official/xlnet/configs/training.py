@@ -79,6 +79,8 @@ class TrainingConfig(Section):
       checkpoint_steps: number of steps between checkpoints.
       keep_checkpoints: number of most recent checkpoints to keep, besides the best one by
         held-out loss.
+      checkpoint_memory: whether checkpoints hold the recurrent memory of all rows, as float32
+        [L, B, M, D]; without it a resumed run starts with an empty one. None: up to 1 GiB.
       evaluation_steps: number of steps between evaluations on the held-out split; 0 disables
         them.
       on_bad_step: what to do after a non-finite loss or gradient, for which no update is applied:
@@ -125,6 +127,7 @@ class TrainingConfig(Section):
     steps_per_execution: Annotated[int, COUNT, MAY_CHANGE] = 1
     checkpoint_steps: Annotated[int, COUNT, MAY_CHANGE] = 500
     keep_checkpoints: Annotated[int, COUNT, MAY_CHANGE] = 2
+    checkpoint_memory: Annotated[bool | None, MAY_CHANGE] = None
     evaluation_steps: Annotated[int, COUNT_OR_NONE, MAY_CHANGE] = 0
     on_bad_step: Annotated[str, OneOf(("stop", "skip")), MAY_CHANGE] = "stop"
     json_log: Annotated[bool, MAY_CHANGE] = False

@@ -24,6 +24,7 @@ from official.xlnet.training.loop import Loop
 from official.xlnet.training.run_data import RunData
 
 _START_WINDOWS = 1000  # Read when a run starts; takes about a second.
+_LARGEST_MEMORY = 1 << 30  # Bytes of the memory that checkpoints hold by default.
 
 
 class PretrainingLoop(Loop):
@@ -57,7 +58,13 @@ class PretrainingLoop(Loop):
         return XLNetPretrainer(self.config)
 
     def batches(self, saved: SavedState | None) -> tf.data.Dataset:
-        self._data.go_to(self.step, saved)
+        memory = self.state.model.memory
+        self._has_memory = memory is None or saved is None or memory.is_saved
+        if memory is not None:
+            is_saved = self.config.training.checkpoint_memory
+            is_small = memory.saved_bytes <= _LARGEST_MEMORY
+            memory.is_saved = is_small if is_saved is None else is_saved
+        self._data.go_to(self.step, saved, self._has_memory)
         return self._data.training()
 
     def settings_to_keep(self, saved: XLNetConfig) -> dict[str, Any]:
@@ -77,6 +84,7 @@ class PretrainingLoop(Loop):
                 f"{self._last_step * part.rows / part.lanes.windows:,.1f} passes over "
                 f"{part.lanes.windows:,} windows"
             )
+        self._log_memory()
         if self.is_chief:
             for warning in run_plan.warnings(
                 config, data.lanes, self._last_step, self._is_continued
@@ -100,6 +108,21 @@ class PretrainingLoop(Loop):
         skip = config.training.on_bad_step == "skip"
         self._watch = run_health.Watch(self.state.model, data, self.log, skip)
         self._best_loss = best_heldout_loss(self.output)
+
+    def _log_memory(self) -> None:
+        """Logs if the memory of rows was not in a checkpoint, or will not be."""
+        memory = self.state.model.memory
+        if not self._has_memory:
+            steps = -(-self.config.model.mem_len // self.config.data.reuse_len)
+            self.log.log_line(
+                "the checkpoint has no recurrent memory: all rows start with an empty one, which "
+                f"is full again after {steps} steps (training.checkpoint_memory)"
+            )
+        if memory is not None and not memory.is_saved:
+            self.log.log_line(
+                f"checkpoints do not hold the recurrent memory, {memory.saved_bytes / 1e9:,.1f} GB "
+                "(training.checkpoint_memory)"
+            )
 
     def accept(self, before: int, metrics: dict[str, float]) -> None:
         self._watch.good(before + 1, self.step, metrics["loss"])

@@ -153,12 +153,13 @@ class RunData:
         """Directories of the data sets."""
         return [part.records.path for part in self.parts]
 
-    def go_to(self, step: int, saved: SavedState | None) -> None:
+    def go_to(self, step: int, saved: SavedState | None, has_memory: bool = True) -> None:
         """Moves to the data position of a step.
 
         Args:
           step: step at which the run starts or resumes.
           saved: checkpoint to resume from, or None for a new run.
+          has_memory: whether the checkpoint holds the memory of the rows.
 
         Raises:
           DataError: the checkpoint was made with a data set with other lanes.
@@ -169,6 +170,7 @@ class RunData:
         if saved is not None:
             where = saved.prefix
             remembers |= saved.record.get("places") == self._places
+            remembers &= has_memory
             positions = [saved.record, *conform(saved.record.get("others", []), list[dict], where)]
         for part, record in zip(self.parts, positions, strict=True):
             part.go_to(record, where, remembers)

@@ -8,9 +8,9 @@ from official.xlnet.modeling.ops.keras import keras
 from official.xlnet.runtime.distribution import create_strategy
 
 
-def fit(strategy, config, data_dir, num_steps):
+def fit(strategy, config, data_dir, num_steps, settings=()):
     """The metrics of each step of `fit`."""
-    config = xlnet.XLNetConfig.load(config)
+    config = xlnet.XLNetConfig.load(config, list(settings))
     keras.utils.set_random_seed(0)
     with strategy.scope():
         model = xlnet.XLNetPretrainer(config)
@@ -30,6 +30,7 @@ if __name__ == "__main__":
     for name, kind in (("strategy", str), ("config", str), ("data", str), ("steps", int)):
         parser.add_argument(f"--{name}", type=kind, required=True)
     parser.add_argument("--cpu_devices", type=int, default=1)
+    parser.add_argument("--set", action="append", default=[])
     given = parser.parse_args()
     strategy = create_strategy(given.strategy, given.cpu_devices)
-    print(json.dumps(fit(strategy, given.config, given.data, given.steps)))
+    print(json.dumps(fit(strategy, given.config, given.data, given.steps, given.set)))

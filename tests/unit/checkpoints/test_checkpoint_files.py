@@ -11,6 +11,8 @@ from official.xlnet.checkpoints.checkpoint_files import (
     best_heldout_loss,
     newest_checkpoint,
 )
+from official.xlnet.checkpoints.model_directory import restore_run
+from official.xlnet.checkpoints.xlnet_format import MEMORY, CheckpointFile
 from official.xlnet.modeling.networks.recurrent_memory import Memory
 from tests.helpers.compare import assert_refused
 
@@ -108,3 +110,21 @@ def test_rows_of_a_memory_in_other_batches(tmp_path, rows, dtype):
     kept = min(rows, 5)
     wanted[:, :kept] = tf.cast(values, tf.float32)[:, :kept]
     np.testing.assert_array_equal(other.gather(), wanted)
+
+
+@pytest.mark.parametrize("is_saved", [False, True])
+def test_a_checkpoint_with_and_without_memory(tmp_path, is_saved):
+    """Its size, by hand, and that the memory stays empty, and the rest is restored."""
+    memory = Memory(2, 5, 3, 11, tf.bfloat16)
+    assert memory.saved_bytes == 2 * 5 * 3 * 11 * 4
+    memory.scatter(tf.fill([2, 5, 3, 11], 2.0))
+    memory.is_saved = is_saved
+    state = tf.train.Checkpoint(model=tf.Module(), optimizer=tf.Module())
+    state.model.memory, state.model.weights = memory, tf.Variable(3.0)
+    path = state.save(str(tmp_path / "ckpt"))
+    assert (MEMORY in CheckpointFile(path).shapes) == is_saved
+    state.model.memory, state.model.weights = Memory(2, 5, 3, 11), tf.Variable(0.0)
+    restore_run(path, state)
+    assert state.model.memory.is_saved == is_saved
+    assert np.all(state.model.memory.gather() == (2.0 if is_saved else 0.0))
+    assert float(state.model.weights) == 3.0

@@ -1,5 +1,6 @@
 """The data of a pre-training run."""
 
+import functools
 import itertools
 import random
 
@@ -8,8 +9,9 @@ import pytest
 import tensorflow as tf
 
 from official.xlnet.api.pretrain import pretrain
-from official.xlnet.checkpoints.checkpoint_files import SavedState
+from official.xlnet.checkpoints.checkpoint_files import SavedState, newest_checkpoint
 from official.xlnet.configs.experiment import XLNetConfig
+from official.xlnet.data.lane_schedule import Position
 from official.xlnet.data.pretraining_dataset import Records
 from official.xlnet.runtime.history import read_history
 from official.xlnet.training.run_data import RunData, rows_of
@@ -127,3 +129,23 @@ def test_data_sets_of_another_vocabulary_are_refused(world, tmp_path):
         [world.data, str(tmp_path / "data")],
         str(tmp_path / "model"),
     )
+
+
+@pytest.mark.usefixtures("eager")
+def test_a_run_resumes_without_the_memory_that_its_checkpoint_lacks(world, tmp_path, capfd):
+    """The second step has no row with a memory, and the third one has, as after a new start."""
+    config = XLNetConfig.load(world.config, ["json_log=true", "checkpoint_steps=1"])
+    config.training.warmup_steps = 0
+    run = functools.partial(pretrain, config, world.data, str(tmp_path / "model"))
+    config.training.checkpoint_memory = False
+    run(steps=1)
+    assert "checkpoints do not hold the recurrent memory, 0.0 GB" in capfd.readouterr().err
+    config.training.checkpoint_memory = None
+    run(steps=3)
+    assert "all rows start with an empty one, which is full again" in capfd.readouterr().err
+    saved = newest_checkpoint(str(tmp_path / "model"))
+    lanes = Position.from_dict(saved.record["position"]).rows
+    # The lane of each row remembers windows from the resumed step on, and has read one before.
+    assert {lane.window - lane.memory_from for lane in lanes if lane} == {2}
+    run(steps=4)
+    assert "memory" not in capfd.readouterr().err

@@ -23,9 +23,9 @@ class Memory(tf.Module):
     be zeroed. It knows the window of each row: data in another order, or dealt out to
     other rows, must not see the memory of another document.
 
-    A checkpoint holds the rows of all replicas side by side, in the order of the batch. Another
-    number of replicas deals them out anew; with another batch size rows are cut off, or zeros
-    added, at the end.
+    A checkpoint holds the rows of all replicas side by side, in the order of the batch, unless
+    `is_saved` is False. Another number of replicas deals them out anew; with another batch size
+    rows are cut off, or zeros added, at the end.
 
     Args:
       num_layers: L.
@@ -33,11 +33,16 @@ class Memory(tf.Module):
       length: M.
       width: D.
       dtype: floating type.
+
+    Attributes:
+      is_saved: whether checkpoints hold the rows; see `saved_bytes`.
     """
 
     def __init__(self, num_layers: int, batch_size: int, length: int, width: int, dtype=tf.float32):
         super().__init__(name="memory")
+        self.is_saved = True
         self._strategy = tf.distribute.get_strategy()
+        self._dtype = tf.as_dtype(dtype)
         replicated = {}
         if self._strategy.num_replicas_in_sync > 1:
             replicated = {
@@ -45,7 +50,7 @@ class Memory(tf.Module):
                 "aggregation": tf.VariableAggregation.NONE,
             }
         self.states = tf.Variable(
-            tf.zeros([num_layers, batch_size, length, width], dtype),
+            tf.zeros([num_layers, batch_size, length, width], _stored_type(self._dtype)),
             trainable=False,
             name="states",
             **replicated,
@@ -57,6 +62,15 @@ class Memory(tf.Module):
             **replicated,
         )
 
+    @property
+    def saved_bytes(self) -> int:
+        """Size of the rows of all replicas in a checkpoint, in bytes."""
+        return self.states.shape.num_elements() * self._num_replicas * tf.float32.size
+
+    @property
+    def _num_replicas(self) -> int:
+        return self._strategy.num_replicas_in_sync
+
     def read(self, batch_size: int) -> tf.Tensor:
         """The first `batch_size` rows, [L, batch_size, M, D]."""
         rows = self.states.shape[1]
@@ -65,7 +79,7 @@ class Memory(tf.Module):
                 f"the memory has {rows} rows a replica, a batch of {batch_size} needs more: "
                 "set training.batch_size to the batch size of the data"
             )
-        return tf.convert_to_tensor(self.states)[:, :batch_size]
+        return self._values(self.states)[:, :batch_size]
 
     def is_of(self, window_id_B: tf.Tensor) -> tf.Tensor:
         """Whether the first rows come from these windows, bool [B].
@@ -81,12 +95,12 @@ class Memory(tf.Module):
         Values that are not finite become 0: attention gives masked columns the weight 0, and
         0 · NaN would be NaN in every later step.
         """
-        states = tf.cast(states_LBMD, self.states.dtype)
+        states = tf.cast(states_LBMD, self._dtype)
         states = tf.where(tf.math.is_finite(states), states, tf.zeros_like(states))
         if states.shape[1] < self.states.shape[1]:
-            rest = tf.convert_to_tensor(self.states)[:, states.shape[1] :]
+            rest = self._values(self.states)[:, states.shape[1] :]
             states = tf.concat([states, rest], axis=1)
-        self.states.assign(states)
+        self.states.assign(_as_type(states, self.states.dtype))
         ids = tf.convert_to_tensor(self._window_ids)
         num_rows = states_LBMD.shape[1]
         if window_id_B is None:
@@ -97,9 +111,10 @@ class Memory(tf.Module):
     def gather(self) -> tf.Tensor:
         """The rows of all replicas, float32 [L, replicas · B, M, D]; all workers have to ask."""
         local = self._strategy.experimental_local_results(self.states)
-        if len(local) < self._strategy.num_replicas_in_sync:
+        if len(local) < self._num_replicas:
             return self._strategy.experimental_local_results(self._gather_from_workers())[0]
-        return tf.cast(tf.concat(local, axis=1), tf.float32)
+        values = [self._values(states) for states in local]
+        return tf.cast(tf.concat(values, axis=1), tf.float32)
 
     @functools.cached_property
     def _gather_from_workers(self) -> Callable:
@@ -107,7 +122,7 @@ class Memory(tf.Module):
 
         def gather():
             # The identity is on the replica's device; the value of a variable is on none.
-            states = tf.identity(tf.cast(self.states, tf.float32))
+            states = tf.identity(tf.cast(self._values(self.states), tf.float32))
             return tf.distribute.get_replica_context().all_gather(states, axis=1)
 
         return tf.function(lambda: self._strategy.run(gather), autograph=False)
@@ -122,7 +137,7 @@ class Memory(tf.Module):
             str(expected),
             states_LBMD.shape.as_list(),
         )
-        num_rows = rows * self._strategy.num_replicas_in_sync
+        num_rows = rows * self._num_replicas
         missing = max(0, num_rows - states_LBMD.shape[1])
         states_LBMD = tf.pad(states_LBMD, [[0, 0], [0, missing], [0, 0], [0, 0]])
         # One worker holds the variables of its own replicas only.
@@ -134,7 +149,11 @@ class Memory(tf.Module):
         for variable, windows, replica in zip(local(self.states), own_ids, local(ids), strict=True):
             rows_of_replica = tf.slice(states_LBMD, [0, replica * rows, 0, 0], variable.shape)
             windows.assign(tf.fill([rows], tf.constant(_UNKNOWN, tf.int64)))
-            variable.assign(tf.cast(rows_of_replica, variable.dtype))
+            values = tf.cast(rows_of_replica, self._dtype)
+            variable.assign(_as_type(values, variable.dtype))
+
+    def _values(self, states: tf.Variable) -> tf.Tensor:
+        return _as_type(tf.convert_to_tensor(states), self._dtype)
 
     def _trackable_children(self, save_type="checkpoint", **kwargs):
         """Returns nothing, as the variable of one replica is not the whole state."""
@@ -146,8 +165,29 @@ class Memory(tf.Module):
         return []
 
     def _serialize_to_tensors(self):
+        if not self.is_saved:
+            return {}
         # In float32, which holds all of bfloat16: a run may go on in another precision.
         return {_VALUE: self.gather()}
 
     def _restore_from_tensors(self, restored_tensors):
         self.scatter(restored_tensors[_VALUE])
+
+
+def _stored_type(dtype: tf.DType) -> tf.DType:
+    """The type of the variable: float16 for the bits of bfloat16 on several workers.
+
+    The first worker sends initial values to the others, and TensorFlow has no such operation for
+    bfloat16.
+    """
+    strategy = tf.distribute.get_strategy()
+    num_replicas = strategy.num_replicas_in_sync
+    if dtype != tf.bfloat16 or num_replicas == 1:
+        return dtype
+    has_workers = len(strategy.extended.worker_devices) < num_replicas
+    return tf.float16 if has_workers else dtype
+
+
+def _as_type(values: tf.Tensor, dtype: tf.DType) -> tf.Tensor:
+    """The same bits as another type of the same size."""
+    return values if values.dtype == dtype else tf.bitcast(values, dtype)
