@@ -7,6 +7,7 @@ shards do not depend on the number of workers; other formats have parts of their
 from __future__ import annotations
 
 import collections
+import concurrent.futures
 import os
 import re
 from collections.abc import Sequence
@@ -17,10 +18,12 @@ from official.xlnet.configs.registry import TEXT_FORMATS
 from official.xlnet.errors import DataError, require_data
 from official.xlnet.files import file_system
 from official.xlnet.files.arguments import DataFrame, weighted
-from official.xlnet.files.compression import compression, ending, open_stream
+from official.xlnet.files.compression import ending, open_stream
 from official.xlnet.files.text import BYTE_ORDER_MARK, check_is_text
+from official.xlnet.files.urls.file_entry import FileEntry
 
 _MIN_SHARD_BYTES, _MAX_SHARD_BYTES, _TARGET_NUM_SHARDS = 4 << 20, 64 << 20, 256
+_MAX_REQUESTS = 32  # At the same time, for the first bytes of files.
 _TABLES = (".csv", ".tsv")
 _JSON_OBJECT = re.compile(rb'\{\s*"(?:[^"\\]|\\.)*"\s*:')
 
@@ -44,40 +47,62 @@ def find_shards(inputs: Sequence[str], options: ReadOptions) -> list[Shard]:
     """
     if not inputs:
         raise DataError("no input: expected file names or glob patterns")
-    sizes: dict[str, int] = {}  # {path: size in bytes}; 0 for TFDS.
+    entries: dict[str, FileEntry | None] = {}  # {path: file}; None for TFDS.
     times: collections.Counter[str] = collections.Counter()
     for pattern in inputs:
         if pattern.startswith(TFDS_PREFIX):
-            sizes[pattern] = 0
+            entries[pattern] = None
             times[pattern] += 1
             continue
         pattern, weight = weighted(pattern)
-        # A file name may contain special characters of glob patterns.
-        matches = [pattern] if file_system.is_file(pattern) else file_system.glob(pattern)
-        # Each file once, by the shortest of the paths that symbolic links give it.
-        paths = dict[str, str]()
-        for path in sorted(matches, key=lambda path: (-path.count(os.sep), path)):
-            if file_system.is_file(path):
-                is_remote = file_system.is_remote(path)
-                paths[path if is_remote else os.path.realpath(path)] = path
-        if not paths:
-            if file_system.is_dir(pattern):
-                folder = pattern.rstrip("/")
-                raise DataError(
-                    f"{pattern} is a directory: expected files; {folder}/* means the files in it, "
-                    f"{folder}/** also the files of its directories"
-                )
-            raise DataError(f"no input file matches {pattern!r}")
-        for path in sorted(paths.values()):
-            sizes[path] = file_system.size(path)
-            times[path] += weight
-    most = shard_bytes(sum(sizes.values()))
+        for entry in _find_files(pattern):
+            entries[entry.path] = entry
+            times[entry.path] += weight
+    most = shard_bytes(sum(entry.size for entry in entries.values() if entry is not None))
+    tasks = [(path, entry, options, most) for path, entry in entries.items()]
+    are_remote = any(map(file_system.is_remote, entries))
+    shards_of_files = _side_by_side(tasks) if are_remote else [_file_shards(*x) for x in tasks]
     shards: list[Shard] = []
     for turn in range(max(times.values())):  # All files, then again those that count more.
-        for path, size in sizes.items():
+        for path, shards_of_file in zip(entries, shards_of_files, strict=True):
             if times[path] > turn:
-                shards += _file_shards(path, size, options, most)
+                shards += shards_of_file
     return shards
+
+
+def _find_files(pattern: str) -> list[FileEntry]:
+    """Returns the files of a pattern, sorted by name.
+
+    Raises:
+      DataError: there are none.
+    """
+    # A file name may contain special characters of glob patterns.
+    matches = file_system.find(pattern)
+    # Each file once, by the shortest of the paths that symbolic links give it.
+    files = dict[str, FileEntry]()
+    for entry in sorted(matches, key=lambda entry: (-entry.path.count(os.sep), entry.path)):
+        is_remote = file_system.is_remote(entry.path)
+        files[entry.path if is_remote else os.path.realpath(entry.path)] = entry
+    if not files:
+        if file_system.is_dir(pattern):
+            folder = pattern.rstrip("/")
+            raise DataError(
+                f"{pattern} is a directory: expected files; {folder}/* means the files in it, "
+                f"{folder}/** also the files of its directories"
+            )
+        raise DataError(f"no input file matches {pattern!r}")
+    return sorted(files.values(), key=lambda entry: entry.path)
+
+
+def _side_by_side(tasks: Sequence[tuple]) -> list[list[Shard]]:
+    """Divides files of a bucket into shards, many at the same time: each waits for its answers."""
+    with concurrent.futures.ThreadPoolExecutor(_MAX_REQUESTS) as pool:
+        futures = [pool.submit(_file_shards, *task) for task in tasks]
+        try:
+            return [future.result() for future in futures]
+        except BaseException:
+            pool.shutdown(wait=False, cancel_futures=True)
+            raise
 
 
 def list_of_paths(inputs: Paths) -> list[str]:
@@ -98,36 +123,41 @@ def shard_bytes(corpus_bytes: int) -> int:
     return min(max(corpus_bytes // _TARGET_NUM_SHARDS, _MIN_SHARD_BYTES), _MAX_SHARD_BYTES)
 
 
-def _file_shards(path: str, size: int, options: ReadOptions, shard_size: int) -> list[Shard]:
+def _file_shards(
+    path: str, entry: FileEntry | None, options: ReadOptions, shard_size: int
+) -> list[Shard]:
     """Divides a file into shards, as its format allows."""
-    if path.startswith(TFDS_PREFIX):
+    head, is_compressed = b"", False
+    if entry is None:
         name = "tfds"
-    elif size:
-        name = _format_name(path, options.format)
+    elif entry.size:
+        with open_stream(path, entry, DETECTION_BYTES) as (stream, file):
+            head = stream.read(DETECTION_BYTES).removeprefix(BYTE_ORDER_MARK)
+            is_compressed = stream is not file
+        name = _format_name(path, options.format, head)
     else:
-        return [Shard(path, "text", 0, 0, 0)]
+        return [Shard(path, "text", 0, 0, 0, entry)]
     text_format = TEXT_FORMATS[name]
     if text_format.parts:
         parts = text_format.parts(path, shard_size)
-        return [Shard(part, name, start, stop, num_bytes) for part, start, stop, num_bytes in parts]
-    if text_format.before is None or compression(path) is not None:
-        return [Shard(path, name, 0, -1, size)]
+        return [Shard(part, name, start, stop, size, entry) for part, start, stop, size in parts]
+    size = entry.size if entry is not None else 0
+    if text_format.before is None or is_compressed:
+        return [Shard(path, name, 0, -1, size, entry)]
     shards = []
     for start in range(0, size, shard_size):
         stop = min(start + shard_size, size)
-        shards.append(Shard(path, name, start, stop, stop - start))
+        shards.append(Shard(path, name, start, stop, stop - start, entry))
     return shards
 
 
-def _format_name(path: str, wanted: str) -> str:
+def _format_name(path: str, wanted: str, head: bytes) -> str:
     """Returns the format of a file; `auto` detects it by the file's name and first bytes.
 
     Raises:
       ConfigError: there is no such format.
       DataError: the file is not text, or its content contradicts its name.
     """
-    with open_stream(path) as (stream, _):
-        head = stream.read(DETECTION_BYTES).removeprefix(BYTE_ORDER_MARK)
     start = head.lstrip()
     name = detected_format(path, start) if wanted == "auto" else wanted
     text_format = TEXT_FORMATS[name or "text"]

@@ -11,6 +11,7 @@ from __future__ import annotations
 import collections
 import dataclasses
 import functools
+import os
 import re
 from collections.abc import Callable, Iterable
 from typing import Any
@@ -24,6 +25,7 @@ from official.xlnet.configs.file_patterns import (
 from official.xlnet.configs.registry import TEXT_FILES, TEXT_FORMATS
 from official.xlnet.files.compression import ending
 from official.xlnet.files.schema import shown
+from official.xlnet.files.urls.file_entry import FileEntry
 
 DETECTION_BYTES = 1 << 12  # Read to detect the format of a file.
 RECORDS_PER_BATCH = 1024  # Records that are read at once from a file that is not text.
@@ -135,6 +137,7 @@ class Shard:
       start: index of the first byte (text that is not compressed), row group or example.
       stop: end of the range (exclusive); -1 for files that are read to the end.
       num_bytes: size on disk in bytes, for progress reports.
+      entry: the file as it was found; None for a TFDS data set.
     """
 
     path: str
@@ -142,11 +145,18 @@ class Shard:
     start: int
     stop: int
     num_bytes: int
+    entry: FileEntry | None = None
+
+    @property
+    def key(self) -> list[str | int]:
+        """What the records depend on, besides the text: not on the folder or the version."""
+        return [os.path.basename(self.path), self.format, self.start, self.stop, self.num_bytes]
 
     def __reduce__(self) -> tuple:
         # With the reader of its format, whose module another process has to import.
         reader = TEXT_FORMATS[self.format].documents
-        return Shard, dataclasses.astuple(self), {"reader": reader}
+        values = (self.path, self.format, self.start, self.stop, self.num_bytes, self.entry)
+        return Shard, values, {"reader": reader}
 
 
 class Counts(collections.Counter[str]):

@@ -17,7 +17,7 @@ def _row_groups(path: str, part_size: int) -> list[tuple[str, int, int, int]]:
     import pyarrow.parquet as pq
 
     try:
-        with file_system.open(path, "rb") as file:
+        with file_system.open(path, "rb", buffering=0) as file:  # Reads its end.
             metadata = pq.read_metadata(file)
     except pyarrow.ArrowInvalid as error:
         raise DataError(f"{path}: expected a Parquet file: {error}") from None

@@ -33,6 +33,7 @@ from data_prep.settings import ReadOptions
 from official.xlnet.configs.registry import TEXT_FORMATS
 from official.xlnet.data.lost_rows import check_lost
 from official.xlnet.errors import DataError, require_data
+from official.xlnet.files import file_system
 from official.xlnet.files.compression import open_stream
 
 Document = list[str]
@@ -102,7 +103,7 @@ def _texts(reading: TextReading) -> Iterator[list[str]]:
             reading.line += block.count("\n")
         return
     no_file = contextlib.nullcontext((None, None))
-    opened = open_stream(shard.path) if text_format.is_file else no_file
+    opened = _open_shard(shard) if text_format.is_file else no_file
     with opened as (stream, file):
         values = iter(text_format.documents(stream, reading))
         while batch := list(itertools.islice(values, RECORDS_PER_BATCH)):
@@ -187,11 +188,13 @@ def _blocks(reading: TextReading, before: re.Pattern[bytes]) -> Iterator[str]:
       before: matches the separator before a document.
     """
     shard, counts = reading.shard, reading.counts
-    with open_stream(shard.path) as (stream, file):
+    with _open_shard(shard) as (stream, file):
         remaining = sys.maxsize
         if shard.stop >= 0:
             start, _ = _document_start(stream, shard.start, before)
-            stop, is_forced = _document_start(stream, shard.stop, before)
+            stop, is_forced = shard.stop, False
+            if shard.entry is None or stop < shard.entry.size:
+                stop, is_forced = _document_start(stream, stop, before)
             counts["cut_documents"] += is_forced
             stream.seek(start)
             reading.begin = start
@@ -216,6 +219,20 @@ def _blocks(reading: TextReading, before: re.Pattern[bytes]) -> Iterator[str]:
             yield _decode(pending, reading)
 
 
+@contextlib.contextmanager
+def _open_shard(shard: Shard) -> Iterator[tuple[Any, IO[bytes]]]:
+    """Opens the file of a shard, see `open_stream`; in a bucket, it is requested as it is read."""
+    text_format = TEXT_FORMATS[shard.format]
+    is_part = shard.stop >= 0  # Of a file that is not compressed.
+    buffering = 0 if is_part and file_system.is_remote(shard.path) else -1
+    if not is_part or text_format.before is None or shard.entry is None:
+        with open_stream(shard.path, shard.entry, buffering) as streams:
+            yield streams
+        return
+    with file_system.open_entry(shard.entry, buffering) as file:
+        yield file, file
+
+
 def _document_start(file: IO[bytes], offset: int, before: re.Pattern[bytes]) -> tuple[int, bool]:
     """Returns the first document start at or after an offset, and whether it is a forced split.
 
@@ -225,9 +242,10 @@ def _document_start(file: IO[bytes], offset: int, before: re.Pattern[bytes]) -> 
         return 0, False
     begin = max(0, offset - _BLANK_LINE_BYTES)  # A document can start at the offset itself.
     file.seek(begin)
-    window = b""
+    window, step = b"", _SEARCH_BYTES
     while len(window) < MAX_DOCUMENT_BYTES:
-        data = file.read(_SEARCH_BYTES)
+        data = file.read(min(step, MAX_DOCUMENT_BYTES - len(window)))
+        step = min(2 * step, BATCH_BYTES)
         if not data:
             return begin + len(window), False
         position = max(0, len(window) - _MAX_SEPARATOR_BYTES)

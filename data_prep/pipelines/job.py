@@ -23,7 +23,13 @@ from absl import logging
 
 from data_prep.corpus.corpus import find_shards
 from data_prep.corpus.formats import LOST, Counts, Shard
-from data_prep.corpus.versions import checksum_of, combined_hash, newest_file, versions_of
+from data_prep.corpus.versions import (
+    combined_hash,
+    current_versions,
+    is_same_content,
+    newest_file,
+    versions_of,
+)
 from data_prep.record_settings import RECORDED_ONLY, Settings
 from data_prep.records import lane_files, token_files
 from data_prep.records.lane_files import Layout, lay_out
@@ -115,7 +121,7 @@ class Job:
         # Files may have been edited but not resized; copies with other times are fine.
         is_new = manifest.source.get("versions") != self.versions
         content = manifest.source.get("content")
-        if is_new and combined_hash(list(map(checksum_of, self.shards))) != content:
+        if is_new and not is_same_content(self.shards, content):
             raise DataError(
                 f"{self.output_dir} already holds a data set of other text: the input was edited "
                 f"since (see {newest_file(self.shards)}); choose another --output, or remove it"
@@ -178,11 +184,7 @@ def describe(
     shards = (*find_shards(inputs, settings), *heldout)
     if not any(shard.stop for shard in shards):
         raise DataError(f"no text in {', '.join(inputs)}: the files are empty")
-    shard_keys = [
-        [os.path.basename(shard.path), *dataclasses.astuple(shard)[1:]]
-        for shard in shards
-        if shard.stop
-    ]
+    shard_keys = [shard.key for shard in shards if shard.stop]
     relevant = {
         name: value
         for name, value in dataclasses.asdict(settings).items()
@@ -314,7 +316,7 @@ def finish(job: Job, plan: Plan) -> dict[str, Any]:
     Returns:
       The counts of the data set; see `data_set_counts`.
     """
-    if versions_of(job.shards) != job.versions:
+    if current_versions(job.inputs, job.shards) != job.versions:
         raise DataError(
             f"the input was changed while it was prepared (see {newest_file(job.shards)}): run "
             "the same command again"

@@ -15,7 +15,7 @@ import collections
 import dataclasses
 import functools
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 
@@ -33,6 +33,7 @@ from official.xlnet.files.atomic import write_bytes
 
 TRAIN, HELDOUT = SPLITS = ("train", "heldout")
 _DUPLICATE = (1 << 32) - 1  # In place of the number of tokens of a document to train on.
+_MAX_GAP_TOKENS = 1 << 18  # Between tokens that are read by one request from a bucket.
 _TOLERANCE = 0.5  # Deviation of a split from its share, relative to the smaller split.
 
 
@@ -205,10 +206,18 @@ class TokenStream:
         for shard, first, last in _spans(self._shard_end, start, stop):
             file_start, stream_end = self._runs_of(shard)
             path = shard_file(self._work_dir, shard, "tokens")
+            # A request takes as long as the bytes of a gap; a read of a disk does not.
+            max_gap = _MAX_GAP_TOKENS if file_system.is_remote(path) else 0
+            ranges = [
+                (int(file_start[run]) + begin, int(file_start[run]) + end)
+                for run, begin, end in _spans(stream_end, first, last)
+            ]
             with file_system.open(path, "rb", buffering=0) as file:
-                for run, begin, end in _spans(stream_end, first, last):
-                    file.seek((int(file_start[run]) + begin) * size)
-                    yield np.frombuffer(file.read((end - begin) * size), self._dtype)
+                for near in _groups(ranges, max_gap):
+                    (begin, _), (_, end) = near[0], near[-1]
+                    file.seek(begin * size)
+                    tokens = np.frombuffer(file.read((end - begin) * size), self._dtype)
+                    yield from (tokens[first - begin : last - begin] for first, last in near)
 
     def _runs(self, shard: int) -> tuple[np.ndarray, np.ndarray]:
         """Finds runs of consecutive tokens of the split in the token file of a shard.
@@ -235,6 +244,17 @@ class TokenStream:
         is_first = np.append(True, start[1:] != end[:-1])[: len(start)]
         is_last = np.roll(is_first, -1)
         return start[is_first], np.cumsum(end - start)[is_last]
+
+
+def _groups(ranges: Sequence[tuple[int, int]], max_gap: int) -> list[list[tuple[int, int]]]:
+    """Groups ascending ranges (start, stop) between which there are at most `max_gap` positions."""
+    groups: list[list[tuple[int, int]]] = []
+    for start, stop in ranges:
+        if groups and start - groups[-1][-1][1] <= max_gap:
+            groups[-1].append((start, stop))
+        else:
+            groups.append([(start, stop)])
+    return groups
 
 
 def _spans(ends: np.ndarray, start: int, stop: int) -> Iterator[tuple[int, int, int]]:

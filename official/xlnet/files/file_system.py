@@ -15,11 +15,13 @@ from typing import IO, Any
 
 from official.xlnet.errors import require_data
 from official.xlnet.files.urls import file_system_of, is_remote
+from official.xlnet.files.urls.file_entry import FileEntry
 
 __all__ = [
     "create",
     "exists",
     "fail_at_once",
+    "find",
     "glob",
     "is_dir",
     "is_file",
@@ -28,6 +30,7 @@ __all__ = [
     "make_dirs",
     "names",
     "open",
+    "open_entry",
     "read_bytes",
     "remove",
     "remove_tree",
@@ -54,6 +57,24 @@ def open(path: str, mode: str = "r", buffering: int = -1, **options: Any) -> IO[
         return file if "b" in mode else io.TextIOWrapper(file, **options)
     _require_regular(path)
     return builtins.open(path, mode, buffering, **options)
+
+
+def open_entry(entry: FileEntry, buffering: int = -1) -> IO[bytes]:
+    """Opens a file that `find` has found, for reading in binary mode.
+
+    In a bucket it is not asked for again: it is read as it was found, or it is an error.
+
+    Args:
+      entry: the file.
+      buffering: as for `open`; in a bucket, bytes of a request, 0 for one for each `read`.
+
+    Raises:
+      FileNotFoundError: the file was removed.
+      DataError: while reading, it was replaced.
+    """
+    if is_remote(entry.path):
+        return file_system_of(entry.path).open_entry(entry, buffering)
+    return open(entry.path, "rb", buffering)
 
 
 def _require_regular(path: str) -> None:
@@ -135,6 +156,22 @@ def glob(pattern: str) -> list[str]:
     from official.xlnet.files.local_glob import local_glob
 
     return local_glob(pattern)
+
+
+def find(pattern: str) -> list[FileEntry]:
+    """Returns the file of a path, or else the files that match it as a pattern, see `glob`.
+
+    In a bucket these are two or three requests, and another one for each 1,000 files.
+    """
+    if is_remote(pattern):
+        return file_system_of(pattern).find(pattern)
+    entries = []
+    for path in [pattern] if os.path.isfile(pattern) else glob(pattern):
+        with contextlib.suppress(OSError):  # A link to a file that does not exist.
+            status = os.stat(path)
+            if stat.S_ISREG(status.st_mode):
+                entries.append(FileEntry(path, status.st_size, str(status.st_mtime_ns)))
+    return entries
 
 
 def make_dirs(directory: str) -> None:

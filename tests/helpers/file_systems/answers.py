@@ -41,6 +41,26 @@ def assert_names_are_answered(root):
     assert file_system.read_bytes(found[0]) == TEXT * 3
 
 
+def assert_files_are_found(root):
+    """Entries have what a file has, and a name with special characters is that of a file."""
+    for pattern, names in {
+        "a/*.txt": ["x.txt", "y.txt"],
+        "a/b/[1].txt": ["[1].txt"],
+        "a": [],
+        "a/b/*": ["[1].txt", "z.txt"],
+        "nothing": [],
+        "nothing*": [],
+    }.items():
+        entries = sorted(file_system.find(f"{root}/{pattern}"), key=lambda entry: entry.path)
+        assert [os.path.basename(entry.path) for entry in entries] == names, pattern
+        for entry in entries:
+            assert entry.size == file_system.size(entry.path)
+            with file_system.open_entry(entry) as file:
+                assert file.read() == file_system.read_bytes(entry.path)
+            with file_system.open_entry(entry, buffering=16) as file:
+                assert file.read(5) == b"first"
+
+
 def assert_parts_are_read(root):
     path = f"{root}/a/b/z.txt"
     with file_system.open(path, "rb") as file:

@@ -8,13 +8,14 @@ import time
 
 
 @contextlib.contextmanager
-def faulty(endpoint, fault):
+def faulty(endpoint, fault, log=None):
     """Yields the URL of the proxy.
 
     Args:
       endpoint: the URL of the server.
       fault: takes the method and the path of a request; returns `late`, `cut` (half of the answer),
         `lost` (done, without an answer), the status and body of an answer of its own, or None.
+      log: list to which (method, path, bytes of the answer) of each request is appended.
     """
 
     class Proxy(http.server.BaseHTTPRequestHandler):
@@ -33,6 +34,8 @@ def faulty(endpoint, fault):
                 reply = server.getresponse()
                 status, content, headers = reply.status, reply.read(), reply.getheaders()
                 server.close()
+            if log is not None:
+                log.append((self.command, self.path, len(content)))
             self.close_connection = wrong in ("cut", "lost")
             if wrong == "lost":
                 return

@@ -9,6 +9,14 @@ import random
 import boto3
 import pytest
 
+from data_prep.corpus.corpus import find_shards
+from data_prep.corpus.versions import (
+    combined_hash,
+    current_versions,
+    is_same_content,
+    versions_of,
+)
+from data_prep.settings import ReadOptions
 from official.xlnet.errors import DataError
 from official.xlnet.files import file_system
 from official.xlnet.projects.buckets import remote_file, transfers
@@ -106,6 +114,41 @@ def test_a_part_of_a_file_is_of_the_version_that_was_opened(store):
         file.seek(40)
         with pytest.raises(DataError, match="expected one version"):
             file.read(5)
+
+
+def test_a_file_that_was_replaced_since_it_was_found_is_not_read(store):
+    """On S3 and Google Cloud Storage, which are asked for the version of the listing."""
+    url, write, _ = store
+    write(b"o" * 30)
+    folder = url.rpartition("/")[0]
+    for pattern in (url, f"{folder}/*"):
+        [entry] = [entry for entry in file_system.find(pattern) if entry.path.endswith("/x")]
+        assert entry.size == 30
+        with file_system.open_entry(entry) as file:
+            assert file.read() == b"o" * 30
+    if url.startswith("flaky"):
+        return
+    write(b"n" * 40)
+    with file_system.open_entry(entry) as file, pytest.raises(DataError, match="one version"):
+        file.read()
+
+
+def test_data_sets_of_earlier_releases_are_recognized(store):
+    """Their checksum is of versions that each file was asked for."""
+    url, write, _ = store
+    write(b"a document\n\n" * 9)
+    shards = find_shards([url], ReadOptions())
+    former = combined_hash([str(file_system.version(url))])
+    for content, is_same in (
+        (combined_hash([shards[0].entry.version]), True),
+        (former, True),
+        (combined_hash(["0"]), False),
+    ):
+        assert is_same_content(shards, content) == is_same
+    assert current_versions([url], shards) == versions_of(shards)
+    write(b"another one\n\n" * 9)
+    assert current_versions([url], shards) != versions_of(shards)
+    assert not is_same_content(find_shards([url], ReadOptions()), former)
 
 
 def test_a_file_that_stays_is_read(store, tmp_path):

@@ -103,6 +103,10 @@ def test_what_there_is(root):
     answers.assert_names_are_answered(root)
 
 
+def test_finding(root):
+    answers.assert_files_are_found(root)
+
+
 def test_reading(root):
     answers.assert_parts_are_read(root)
 

@@ -7,6 +7,8 @@ import errno
 import os
 from typing import Any
 
+from official.xlnet.files.urls.file_entry import FileEntry
+
 
 class FileSystem(abc.ABC):
     """Files of a scheme of URLs: base class for `register_file_system`.
@@ -41,6 +43,20 @@ class FileSystem(abc.ABC):
     @abc.abstractmethod
     def glob(self, pattern: str) -> list[str]:
         """Returns the URLs that match a pattern; `**` matches directories recursively."""
+
+    def find(self, pattern: str) -> list[FileEntry]:
+        """Returns the file of a URL, or else the files that match it as a pattern."""
+        is_name = self.file_type(pattern) == "file"
+        urls = [pattern] if is_name else self.glob(pattern)
+        return [
+            FileEntry(url, self.size(url), str(self.version(url)))
+            for url in urls
+            if self.file_type(url) == "file"
+        ]
+
+    def open_entry(self, entry: FileEntry, buffering: int = -1) -> Any:
+        """Opens a file as it was found by `find`; see `open`."""
+        return self.open(entry.path, buffering)
 
     def remove(self, url: str) -> None:
         """Removes a file."""

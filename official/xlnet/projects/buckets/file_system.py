@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import contextlib
+import glob
 import os
 from typing import TYPE_CHECKING, Any
 
 from official.xlnet.files.urls import OTHER_SCHEMES, register_file_system
+from official.xlnet.files.urls.file_entry import FileEntry
 from official.xlnet.files.urls.file_systems import FileSystem
 from official.xlnet.projects.buckets import requests
 from official.xlnet.projects.buckets.libraries import library_of
 from official.xlnet.projects.buckets.remote_file import open_remote, version_of
-from official.xlnet.projects.buckets.versions import of_one_version
+from official.xlnet.projects.buckets.versions import of_one_version, version_in
 
 if TYPE_CHECKING:
     import fsspec
@@ -31,6 +33,34 @@ class RemoteFileSystem(FileSystem):
     def open(self, url: str, buffering: int = -1) -> Any:
         """Opens a file for reading in binary mode."""
         return open_remote(url, buffering)
+
+    def find(self, pattern: str) -> list[FileEntry]:
+        """Returns the file of a URL, or else the files that match it as a pattern, by a listing."""
+        try:
+            info = requests.call(pattern, lambda library, name: library.info(name))
+        except FileNotFoundError:
+            info = {"type": None}
+        if info["type"] == "file":
+            return [self._entry(pattern, info)]
+        if not glob.has_magic(pattern):
+            return []
+
+        def details(library: fsspec.AbstractFileSystem, name: str) -> dict[str, Any]:
+            infos = library.glob(name, detail=True)
+            return {library.unstrip_protocol(path): info for path, info in infos.items()}
+
+        infos = requests.call(pattern, details)
+        return [self._entry(url, info) for url, info in infos.items() if info["type"] == "file"]
+
+    def _entry(self, url: str, info: dict[str, Any]) -> FileEntry:
+        if info.get("size") is None:  # Listings of web servers have none.
+            info = requests.call(url, lambda library, name: library.info(name))
+        size = info.get("size")
+        return FileEntry(url, self.size(url) if size is None else size, version_in(info))
+
+    def open_entry(self, entry: FileEntry, buffering: int = -1) -> Any:
+        """Opens a file as it was found; where its version is a condition, without a request."""
+        return open_remote(entry.path, buffering, entry)
 
     def read_bytes(self, url: str) -> bytes:
         """Returns the content of a file: one version of it, if it is replaced meanwhile."""

@@ -21,39 +21,52 @@ from official.xlnet.projects.buckets.versions import (
 if TYPE_CHECKING:
     import fsspec
 
+    from official.xlnet.files.urls.file_entry import FileEntry
+
 BLOCK_BYTES = 8 << 20  # Bytes of a remote file per request.
 
 
-def open_remote(url: str, buffering: int = -1) -> Any:
+def open_remote(url: str, buffering: int = -1, entry: FileEntry | None = None) -> Any:
     """Opens a remote file for reading in binary mode.
 
     Args:
       url: the file.
-      buffering: 0 for a request per call of `read`; otherwise blocks of `BLOCK_BYTES` are read.
+      buffering: bytes of a request, 0 for a request per call of `read`; by default `BLOCK_BYTES`.
+      entry: the file in a listing; of another version, nothing is read.
 
     Raises:
       FileNotFoundError: there is no file.
       DataError: while reading, the file was replaced or a request returned a part of its bytes.
     """
-    raw = _open_unbuffered(url)
-    return raw if buffering == 0 else io.BufferedReader(raw, BLOCK_BYTES)
+    raw = _open_unbuffered(url, entry)
+    if buffering == 0:
+        return raw
+    return io.BufferedReader(raw, buffering if buffering > 1 else BLOCK_BYTES)
 
 
 def version_of(url: str) -> str:
     """Returns a version of a remote file, which changes whenever it is written."""
-    return version_in(call(url, lambda library, name: library.info(name)))
+    return call(url, lambda library, name: library.ukey(name))
 
 
-def _open_unbuffered(url: str) -> Any:
+def _open_unbuffered(url: str, entry: FileEntry | None) -> Any:
+    library = library_of(url)
+    if entry is not None and is_condition(library, entry.version):
+        return _remote_file(library, url, entry.size, entry.version)
     info = call(url, lambda library, name: library.info(name))
     size = info["size"]
     is_web = url.startswith(("http://", "https://"))
     if size != 0 and is_web and not call(url, _serves_ranges):
         return call(url, lambda library, name: _web_cache().open(name))
-    library = library_of(url)
+    return _remote_file(library, url, size, version_in(info))
+
+
+def _remote_file(
+    library: fsspec.AbstractFileSystem, url: str, size: int | None, version: str
+) -> _RemoteFile:
     file = _RemoteFile(library, library._strip_protocol(url), size=size, cache_type="none")
     file.url = url
-    file.version = version_in(info)
+    file.version = version
     file.is_checked = not is_condition(library, file.version)
     return file
 
@@ -78,8 +91,10 @@ class _RemoteFile(AbstractBufferedFile):
             return read_range(library, name, start, end, self.version, self.url)
 
         data = call(self.url, read)
-        if self.is_checked and version_of(self.url) != self.version:
-            raise ReplacedError(self.url)
+        if self.is_checked:
+            info = call(self.url, lambda library, name: library.info(name))
+            if version_in(info) != self.version:
+                raise ReplacedError(self.url)
         is_complete = len(data) == end - start
         require_data(is_complete, self.url, f"bytes {start} to {end}", f"{len(data)} bytes")
         return data
