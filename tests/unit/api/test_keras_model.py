@@ -8,7 +8,7 @@ import tensorflow as tf
 
 from official import xlnet
 from official.xlnet.errors import ConfigError, StoppedError
-from official.xlnet.modeling.ops.keras import keras
+from official.xlnet.modeling.ops.keras import IS_KERAS_3, keras
 from tests.helpers.corpora import vocabulary_dir
 from tests.helpers.tiny import randomize, tiny_config
 
@@ -76,7 +76,8 @@ def test_from_a_folder_to_fit_on_strings(world, tmp_path):
     np.testing.assert_allclose(predicted(tmp_path / "ours"), tf.nn.softmax(wanted), atol=1e-5)
     task = xlnet.load_config(tmp_path / "ours").task
     assert (task.labels, task.max_length) == (("bad", "good"), 23)
-    for name in ("model.keras", "saved"):
+    names = ["model.keras"] if IS_KERAS_3 else ["model.keras", "saved"]
+    for name in names:
         model.save(tmp_path / name)
         again = keras.models.load_model(tmp_path / name)
         np.testing.assert_allclose(again.predict(TEXTS, verbose=0), wanted, atol=1e-5)
@@ -92,11 +93,12 @@ def test_a_functional_model_of_texts(world, tmp_path):
     score = keras.layers.Dense(1)(encoder(preprocessor(texts))["content"][:, -1])
     model = keras.Model(texts, score)
     model.compile("adam", "mse")
-    model.fit(np.array(TEXTS), np.zeros(4), verbose=0)
+    texts_of_rows = tf.constant(TEXTS)  # Keras 3 refuses texts_of_rows of strings.
+    model.fit(texts_of_rows, np.zeros(4), verbose=0)
     model.save(tmp_path / "model.keras")
     again = keras.models.load_model(tmp_path / "model.keras")
-    wanted = model.predict(np.array(TEXTS), verbose=0)
-    np.testing.assert_allclose(again.predict(np.array(TEXTS), verbose=0), wanted, atol=1e-5)
+    wanted = model.predict(texts_of_rows, verbose=0)
+    np.testing.assert_allclose(again.predict(texts_of_rows, verbose=0), wanted, atol=1e-5)
     with pytest.raises(ConfigError, match="for inputs of Keras there is the layer `Preprocessor`"):
         xlnet.GraphTokenizer(xlnet.load_tokenizer(source))(texts)
 
