@@ -67,20 +67,34 @@ def _freed_with_graph(function, arguments, keywords):
         return function(*arguments, **keywords)[0]
     graph = tf.compat.v1.get_default_graph()
     if function.__module__.startswith("official.xlnet."):
-        _with_our_kernels.update(_and_outer(graph))
+        for with_our_kernel in _and_outer(graph):
+            if with_our_kernel in _with_our_kernels:
+                continue
+            _with_our_kernels.add(with_our_kernel)
+            for operation in with_our_kernel.get_operations():  # Keras has some before ours.
+                _free_with_graph(operation)
     outputs = _register(function, arguments, keywords)
     if graph not in _with_our_kernels:
         return outputs
     tensors = tf.nest.flatten(outputs, expand_composites=True)
-    if tensors and tensors[0].op.type == "IdentityN":
-        operation = tensors[0].op
-        name = operation.get_attr("_gradient_op_type").decode()
-        entries = ops.gradient_registry._registry
-        gradient = operation._gradient_function = entries[name]["type"]
-        reference: Callable = weakref.ref(gradient)
-        entries[name]["type"] = lambda *arguments: reference()(*arguments)
-        weakref.finalize(gradient, entries.pop, name)
+    if tensors:
+        _free_with_graph(tensors[0].op)
     return outputs
+
+
+def _free_with_graph(operation: tf.Operation) -> None:
+    """Lets the gradient of an operation live as long as its graph, if it is a custom gradient.
+
+    TensorFlow registers it by name for the rest of the process, with all that it refers to.
+    """
+    if operation.type != "IdentityN" or "_gradient_op_type" not in operation.node_def.attr:
+        return
+    name = operation.get_attr("_gradient_op_type").decode()
+    entries = ops.gradient_registry._registry
+    gradient = operation._gradient_function = entries[name]["type"]
+    reference: Callable = weakref.ref(gradient)
+    entries[name]["type"] = lambda *arguments: reference()(*arguments)
+    weakref.finalize(gradient, entries.pop, name)
 
 
 custom_gradient._graph_mode_decorator = _freed_with_graph
