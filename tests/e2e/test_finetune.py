@@ -179,7 +179,7 @@ def test_adapters_are_trained_resumed_and_added_to_the_weights(
 ):
     """Predictions, of an export too, are those of training; all other weights stay."""
     dev, output = world.files("classification")["dev"], tmp_path / "model"
-    flags = [*world.finetune_flags("classification"), "--set=lora_rank=3"]
+    flags = [*world.finetune_flags("classification"), "--set=lora_rank=3", "--set=layer_decay=0.9"]
     interrupt(monkeypatch, {33: None, 47: signal.SIGTERM})
     for status in (cli.EXIT_INTERRUPTED, PreemptedError.exit_status):
         command("finetune", *flags, output=output, status=status)

@@ -22,7 +22,21 @@ if keras.backend.backend() != "tensorflow":
     )
 
 
-class Layer(keras.layers.Layer):
+class _NotQuantized:
+    """A layer that `quantize` of a model refuses."""
+
+    path: str
+
+    def quantize(self, mode=None, type_check=True, config=None):
+        """Raises `ConfigError`: Keras would quantize the embedding of a network alone."""
+        raise ConfigError(
+            f"quantize: expected layers of Keras alone, got {self.path!r} of an XLNet encoder: the "
+            "command `xlnet export` with --weights=int8 stores its matrices in int8; `filters` of "
+            "quantize leaves layers out"
+        )
+
+
+class Layer(_NotQuantized, keras.layers.Layer):
     """A layer that takes any arguments, casts the first alone, and tracks lists of layers."""
 
     def __init__(self, *args, **kwargs):
@@ -70,7 +84,7 @@ class _PublicNames:
         return renamed
 
 
-class Embedding(_PublicNames, keras.layers.Embedding):
+class Embedding(_NotQuantized, _PublicNames, keras.layers.Embedding):
     """Embedding layer."""
 
 

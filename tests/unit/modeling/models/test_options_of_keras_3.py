@@ -6,9 +6,11 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
+from official.xlnet.errors import ConfigError
+from official.xlnet.modeling.models.xlnet_classifier import XLNetClassifier
 from official.xlnet.modeling.models.xlnet_pretrainer import XLNetPretrainer
 from official.xlnet.modeling.ops.keras import keras
-from tests.helpers.tiny import random_windows, randomize, tiny_config
+from tests.helpers.tiny import VOCAB, random_windows, randomize, tiny_config, tiny_encoder
 
 SGD, LossScaleOptimizer = keras.optimizers.SGD, keras.mixed_precision.LossScaleOptimizer
 BATCH = random_windows(0, context_length=0)
@@ -117,3 +119,20 @@ def test_a_run_evaluates_distributed_data_between_executions(causal):
         return tf.nest.flatten(losses)
 
     np.testing.assert_allclose(found(4, 8), found(1, 8), rtol=1e-4)
+
+
+@pytest.mark.parametrize("mode", ["int8", "int4", "float8"])
+@pytest.mark.parametrize("is_inside", [False, True])
+def test_quantize_names_the_export_and_changes_nothing(mode, is_inside, recwarn):
+    encoder = tiny_encoder(mem_len=0)
+    ids = tf.random.uniform([2, 7], 9, VOCAB, tf.int32, seed=3)
+    model = XLNetClassifier(encoder, 3)
+    if is_inside:
+        inputs = keras.Input([7], dtype="int32")
+        model = keras.Model(inputs, keras.layers.Dense(5)(encoder(inputs)["content"]))
+    before = model(ids)
+    with pytest.raises(ConfigError, match=r"xlnet export.*--weights=int8"):
+        model.quantize(mode)
+    np.testing.assert_array_equal(model(ids), before)
+    messages = [str(warning.message) for warning in recwarn]
+    assert not any("XLNet" in message or "Relative" in message for message in messages)
