@@ -14,6 +14,12 @@ from official.xlnet.errors import XLNetError
 from official.xlnet.files.urls import with_urls
 
 _DISK_ERRORS = (
+    errno.EMFILE,
+    errno.ENFILE,
+    errno.ENAMETOOLONG,
+    errno.ELOOP,
+    errno.EISDIR,
+    errno.ESTALE,
     errno.ENOSPC,
     errno.EDQUOT,
     errno.EFBIG,

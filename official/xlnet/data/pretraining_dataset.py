@@ -36,6 +36,7 @@ from official.xlnet.errors import ConfigError, DataError, require_data
 from official.xlnet.files.arguments import AnyPath
 from official.xlnet.files.checksums import check_sha256
 from official.xlnet.files.public import public
+from official.xlnet.runtime.cores import require_open_files
 from official.xlnet.tokenization.vocabulary_file import read_vocabulary
 from official.xlnet.tokenization.word_starts import word_starts
 
@@ -159,6 +160,7 @@ class Records:
         expected = f"a multiple of the {replicas} replicas"
         require(not batch_size % replicas, "training.batch_size", expected, batch_size)
         num_rows = batch_size // context.num_input_pipelines  # Number of rows of this pipeline.
+        require_open_files(num_rows, "training.batch_size")
         first_row = num_rows * context.input_pipeline_id
         rows = range(first_row, first_row + num_rows)
         rows_per_batch = batch_size // replicas

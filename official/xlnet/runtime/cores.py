@@ -1,14 +1,22 @@
-"""Number of available CPU cores, and of the micro-batches that are computed on them in parallel."""
+"""Resources of this process: its CPU cores, micro-batches that share them, and open files."""
 
 from __future__ import annotations
 
 import os
 from typing import TYPE_CHECKING
 
+from official.xlnet.errors import require_config
+
 if TYPE_CHECKING:  # The command's help needs the number of cores, and no configuration.
     from official.xlnet.configs.training import TrainingConfig
 
+try:
+    import resource
+except ImportError:  # Windows has no such limit.
+    resource = None  # type: ignore[assignment]
+
 _MOST_SLICES = 4  # Each is traced and compiled by itself.
+_OTHER_FILES = 256  # Libraries, logs, checkpoints and connections of a run.
 
 
 def num_cores() -> int:
@@ -37,3 +45,32 @@ def num_parallel_slices(
         return 1
     most = min(num_cores(), _MOST_SLICES)
     return max(num_slices for num_slices in range(1, most + 1) if num_rows % num_slices == 0)
+
+
+def require_open_files(num_files: int, key: str) -> None:
+    """Raises the soft limit on open files to the hard one if files would not fit.
+
+    Args:
+      num_files: number of files that are open at the same time.
+      key: name of the setting that the number is the value of.
+
+    Raises:
+      ConfigError: the hard limit is too low.
+    """
+    if resource is None:
+        return
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    num_needed = num_files + _OTHER_FILES
+    if soft == resource.RLIM_INFINITY or num_needed <= soft:
+        return
+    is_unlimited = hard == resource.RLIM_INFINITY
+    require_config(
+        is_unlimited or num_needed <= hard,
+        key,
+        f"at most {hard - _OTHER_FILES} on each host, as each row keeps a file open and a process "
+        f"may have {hard} (ulimit -Hn)",
+        num_files,
+    )
+    # Not every system accepts an infinite number here.
+    limit = num_needed if is_unlimited else hard
+    resource.setrlimit(resource.RLIMIT_NOFILE, (limit, hard))

@@ -36,7 +36,7 @@ from official.xlnet.files.public import public
 from official.xlnet.files.schema import OneOf
 
 CAUSES = ("", "bug", "config", "data", "missing", "full", "tf_full", "tf_memory", "interrupt",
-          "tf_missing", "tmpdir")
+          "tf_missing", "tf_open_files", "tmpdir")
 
 
 @register_verb("adder")
@@ -71,6 +71,11 @@ def add(
         import tensorflow as tf
 
         message = "{{function_node a}} my run/ckpt.data; No space left on device [Op:SaveV2]"
+        raise tf.errors.ResourceExhaustedError(None, None, message)
+    if fail == "tf_open_files":
+        import tensorflow as tf
+
+        message = "{{node a}} my run/lane.tfrecord; Too many open files [Op:IteratorGetNext]"
         raise tf.errors.ResourceExhaustedError(None, None, message)
     if fail == "tf_missing":
         import tensorflow as tf
@@ -153,6 +158,10 @@ def test_last_line_of_output_is_json(capsys):
         (
             ["adder", "--numbers=1", "--fail=tf_full"],
             "No space left on device: 'my run/ckpt.data'\n",
+        ),
+        (
+            ["adder", "--numbers=1", "--fail=tf_open_files"],
+            "Too many open files: 'my run/lane.tfrecord'\n",
         ),
         (
             ["adder", "--numbers=1", "--fail=tf_memory"],
