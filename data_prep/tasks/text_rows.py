@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from typing import Any
 
 from data_prep.tasks.row_formats import RowFormat, row_format_of
@@ -11,7 +11,7 @@ from official.xlnet.configs.registry import TEXT_ROW_FORMATS
 from official.xlnet.configs.task import TaskConfig
 from official.xlnet.data.reading import Reading
 from official.xlnet.data.text_files import batched, incoming_rows
-from official.xlnet.errors import DataError, did_you_mean, require_data
+from official.xlnet.errors import DataError, did_you_mean, require_config, require_data
 from official.xlnet.files.arguments import STANDARD
 from official.xlnet.files.schema import shown
 from official.xlnet.files.text import open_text
@@ -32,6 +32,8 @@ def text_chunks(
     needed: Sequence[str] = ("text",),
     check: Check | None = None,
     format: str | None = None,
+    *,
+    written: Collection[str],
 ) -> tuple[Iterator[list[Row]], int]:
     """Reads rows in chunks; those of standard input as they come.
 
@@ -42,22 +44,23 @@ def text_chunks(
       needed: see `read_text_rows`.
       check: see `read_text_rows`.
       format: see `read_text_rows`.
+      written: see `read_text_rows`.
 
     Returns:
       The chunks, and the number of their rows; 0 for standard input.
 
     Raises:
-      DataError: see `read_text_rows`; for standard input when the chunk is read.
+      ConfigError, DataError: see `read_text_rows`; for standard input when the chunk is read.
     """
     if path != STANDARD:
-        rows = read_text_rows(texts, path, needed, check, format)
+        rows = read_text_rows(texts, path, needed, check, format, written)
         return batched(rows, size), len(rows)
 
     def incoming() -> Iterator[list[Row]]:
         num_read = 0
         for chunk in itertools.chain(batched(texts, size), incoming_rows(size)):
             rows = [row if isinstance(row, dict) else {"text": row} for row in chunk]
-            yield _checked(rows, "standard input", num_read, needed, check)
+            yield _checked(rows, "standard input", num_read, needed, check, written)
             num_read += len(rows)
 
     return incoming(), 0
@@ -69,6 +72,7 @@ def read_text_rows(
     needed: Sequence[str] = ("text",),
     check: Check | None = None,
     format: str | None = None,
+    written: Collection[str] = (),
 ) -> list[Row]:
     """Collects texts from the command line and a file, as rows.
 
@@ -81,11 +85,13 @@ def read_text_rows(
         which may be `frame` and `completion`.
       check: called with each row and its place, for messages; raises an error for a wrong one.
       format: a name in `TEXT_ROW_FORMATS`; None: by the name of the file.
+      written: columns that the caller writes beside those of the rows, which may not have them.
 
     Returns:
       {column: value} for each row.
 
     Raises:
+      ConfigError: a row has a column that the caller writes.
       DataError: the file cannot be read, there is no row, or a needed value is not there.
     """
     rows: list[Row] = [{"text": text} for text in texts]
@@ -99,7 +105,7 @@ def read_text_rows(
         with open_text(path) as file:
             rows += [{"text": line.rstrip("\n")} for line in file]
     require_data(bool(rows), path or "--text, --input", "at least one text", "none")
-    return _checked(rows, str(path), 0, needed, check)
+    return _checked(rows, str(path), 0, needed, check, written)
 
 
 def _table_rows(path: str, row_format: RowFormat) -> Iterator[Row]:
@@ -116,13 +122,26 @@ def _table_rows(path: str, row_format: RowFormat) -> Iterator[Row]:
 
 
 def _checked(
-    rows: list[Row], path: str, before: int, needed: Sequence[str], check: Check | None
+    rows: list[Row],
+    path: str,
+    before: int,
+    needed: Sequence[str],
+    check: Check | None,
+    written: Collection[str],
 ) -> list[Row]:
     """Rows whose needed values are there, under our names; `before` of them came before."""
     others = next((names for names in _NAMES if {*names.values()} <= {*needed}), {})
     for row_number, row in enumerate(rows, before + 1):
         where = f"{path}, row {row_number}"
-        row |= {ours: row[name] for name, ours in others.items() if name in row}
+        taken = sorted(row.keys() & {*written})
+        expected = "a table without the columns that are written"
+        require_config(not taken, where, expected, f"{', '.join(taken)}; rename them")
+        for name, ours in others.items():
+            if name not in row:
+                continue
+            is_other = ours in row and row[ours] != row[name]
+            require_data(not is_other, where, f"one column of {name!r} and {ours!r}", "both")
+            row[ours] = row[name]
         for name in (name for name in needed if not isinstance(row.get(name), str)):
             columns = f"the columns {', '.join(row)}{did_you_mean(name, row)}"
             got = shown(row[name]) if name in row else columns

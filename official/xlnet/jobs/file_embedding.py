@@ -5,7 +5,6 @@ from __future__ import annotations
 import base64
 import collections
 import dataclasses
-import functools
 import sys
 import time
 from collections.abc import Iterable, Iterator, Sequence
@@ -74,8 +73,7 @@ def embed_texts(call: EmbeddingCall) -> dict[str, Any]:
     """Embeds the texts of a file; see `official.xlnet.api.embed.embed_file`."""
     call.check()
     chunk_size = call.batch_size * _CHUNK_BATCHES
-    check = functools.partial(_check_columns, call.written_columns())
-    chunks, num_rows = text_chunks([], call.input, chunk_size, check=check)
+    chunks, num_rows = text_chunks([], call.input, chunk_size, written=call.written_columns())
     # All columns of a table are known before the first row is written.
     held = [] if call.is_lines else [*chunks]
     rows = [row for chunk in held for row in chunk]
@@ -124,12 +122,6 @@ def _log_other_columns(call: EmbeddingCall, rows: Sequence[Row]) -> None:
         columns = ", ".join(others)
         line = f"{call.input}: texts are read from text; not in {call.output}: {columns}"
         Progress(sys.stderr).log_line(line)
-
-
-def _check_columns(taken: set[str], row: Row, where: str) -> None:
-    names = ", ".join(sorted(taken & row.keys()))
-    expected = "a table without the columns that embed writes"
-    require_config(not names, where, expected, f"{names}; rename them")
 
 
 def _answer(

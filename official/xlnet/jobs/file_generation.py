@@ -49,7 +49,7 @@ def generate_texts(call: GenerationCall, decoder: Decoder | None = None) -> dict
     """
     require_json_lines(call.output)
     decoder = decoder or OneByOne()
-    chunks, num_rows = text_chunks(call.text, call.input, generation.BATCH_SIZE)
+    chunks, num_rows = text_chunks(call.text, call.input, generation.BATCH_SIZE, written={"output"})
     sampling = Sampling(call.temperature, call.top_k, call.top_p, call.seed)
     model, tokenizer = loaded(call.model, takes_masked=decoder.takes_masked)
     writer = TextWriter(model, tokenizer, sampling, decoder, call.num_tokens, call.max_blank_length)

@@ -46,6 +46,11 @@ class ScoringCall:
     given: str
     whole_given: bool
 
+    def written_columns(self) -> set[str]:
+        """The columns that are written beside those of the input, in some or all rows."""
+        columns = {"tokens", "log_likelihoods", "log_likelihood", "total", "only_unknown"}
+        return columns | {"standard_error", *ORDER_ESTIMATES.names()}
+
     def placed(self, row: Row) -> tuple[str, list[Span]]:
         """Returns the text of a row in its context, and the spans of characters to score in it."""
         context = self.context
@@ -255,7 +260,13 @@ def check_context(row: Row, where: str) -> None:
 def score_texts(call: ScoringCall) -> dict[str, Any]:
     """Scores texts; see `official.xlnet.api.score.score_file`."""
     require_json_lines(call.output)
-    chunks, num_rows = text_chunks(call.text, call.input, CHUNK_SIZE, check=check_context)
+    chunks, num_rows = text_chunks(
+        call.text,
+        call.input,
+        CHUNK_SIZE,
+        check=check_context,
+        written=call.written_columns(),
+    )
     job = FileScoring(call, chunks, num_rows)
     job.require_window_of_order()
     with job.scored() as scored:

@@ -26,8 +26,7 @@ def test_the_best_of_each_n_best_list_by_weights(capfd, world, tmp_path):
     """The first of equals; without weights, all hypotheses with their scores."""
     lists = [[("the cat", -1.5), ("a cat sat", -1), ("", -9)], [("in time", 0), ("in time", 0)]]
     lines = [
-        # A score of theirs may have the name of one of ours.
-        {"id": f"u{n}", "hyps": [{"text": text, "am": am, "total": -am} for text, am in hyps]}
+        {"id": f"u{n}", "hyps": [{"text": text, "am": am, "cost": -am} for text, am in hyps]}
         for n, hyps in enumerate(lists)
     ]
     (tmp_path / "a.nbest").write_text("".join(json.dumps(line) + "\n" for line in lines))
@@ -35,7 +34,7 @@ def test_the_best_of_each_n_best_list_by_weights(capfd, world, tmp_path):
     [*rows, figures] = rows_of(capfd, *nbest, "--format=nbest")
     assert [row["utterance"] for row in rows] == [1, 1, 1, 2, 2] and figures["texts"] == 5
     assert [(row["text"], row["am"]) for row in rows] == [*lists[0], *lists[1]]
-    for weights, lm in (("am:1", 0), ("total:-1", 0), ("lm:-1e3,am:1", -1000)):
+    for weights, lm in (("am:1", 0), ("cost:-1", 0), ("lm:-1e3,am:1", -1000)):
         [*best, _] = rows_of(capfd, *nbest, "--format=nbest", f"--weights={weights}")
         sums = [row["am"] + lm * row["log_likelihood"] for row in rows]
         expected = [np.argmax(sums[:3]), 3]
@@ -57,7 +56,11 @@ def test_the_best_of_each_n_best_list_by_weights(capfd, world, tmp_path):
         (["--format=nbest", "--weights=am:x"], "weights: expected NAME:NUMBER, got 'am:x'"),
         (
             ["--format=nbest", "--weights=ac:1"],
-            "hypothesis 1: expected a number 'ac', got the keys",
+            "hypothesis 1: expected a finite number 'ac', got the keys",
+        ),
+        (
+            ["--format=nbest", "--weights=am:1,am:2"],
+            "weights: expected each name once, got 'am' tw",
         ),
         (["--format=kaldi", "--weights=am:1"], "weights: expected format=nbest"),
         (["--format=json"], "format: expected one of kaldi, nbest, got 'json'"),
@@ -72,6 +75,38 @@ def test_the_best_of_each_n_best_list_by_weights(capfd, world, tmp_path):
         assert "row 1: expected a list 'hyps' of objects" in sentence, hyps
     (tmp_path / "text").write_text("u1 the cat\n\n")
     assert "line 2: expected an id and words, got a blank line" in refused(run(capfd, *kaldi))
+
+
+@pytest.mark.parametrize("score", [float("nan"), float("inf"), True, "-1.5", None])
+def test_scores_that_are_not_finite_numbers_are_refused(score, capfd, world, tmp_path):
+    """NaN would be the best if it came first."""
+    hyps = [{"text": "the cat", "am": -1.5}, {"text": "sat", "am": score}]
+    (tmp_path / "a.jsonl").write_text(json.dumps({"hyps": hyps}))
+    flags = [f"--model={world.pretrained}", f"--input={tmp_path}/a.jsonl", "--weights=am:1"]
+    sentence = refused(run(capfd, "rescore", *flags))
+    assert "a.jsonl, " in sentence and "am" in sentence
+
+
+@pytest.mark.parametrize(
+    ("weights", "line"),
+    [
+        *[("am:1", {"hyps": [{name: -2}]}) for name in ("lm", "weighted", "tokens", "total")],
+        *[("", {"hyps": [{name: -2}]}) for name in ("log_likelihood", "only_unknown")],
+        ("log_likelihood:1", {"hyps": [{"log_likelihood": -2}]}),
+        ("", {"utterance": "u7", "hyps": [{}]}),
+        ("", {"hyps": [{"utterance": "u7"}]}),
+        ("", {"id": "u7", "hyps": [{"id": 3}]}),
+    ],
+)
+def test_keys_that_would_be_overwritten_are_refused(weights, line, capfd, world, tmp_path):
+    hyps = [{"text": "the cat", "am": -1, **hypothesis} for hypothesis in line["hyps"]]
+    (tmp_path / "a.jsonl").write_text(json.dumps({**line, "hyps": hyps}))
+    flags = [f"--model={world.pretrained}", f"--input={tmp_path}/a.jsonl"]
+    if weights:
+        flags.append(f"--weights={weights}")
+    sentence = refused(run(capfd, "rescore", *flags))
+    [name] = {*line, *line["hyps"][0]} - {"hyps"}
+    assert f"got {name}; rename them" in sentence
 
 
 def test_flags_of_scores_are_those_of_score(capfd, world, tmp_path):

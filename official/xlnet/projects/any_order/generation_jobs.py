@@ -31,7 +31,9 @@ class CandidatesCall:
 def rank_candidates(call: CandidatesCall) -> dict[str, Any]:
     """Writes the candidates for each blank of texts; see `verbs.candidates_file`."""
     require_json_lines(call.output)
-    chunks, num_rows = text_chunks(call.text, call.input, generation.BATCH_SIZE)
+    chunks, num_rows = text_chunks(
+        call.text, call.input, generation.BATCH_SIZE, written={"candidates"}
+    )
     model, tokenizer = loaded(call.model, takes_masked=True)
     rank = ranker(model, tokenizer, call.choices or call.candidates, call.max_blank_length)
 

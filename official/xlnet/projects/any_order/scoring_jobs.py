@@ -13,7 +13,7 @@ from official.xlnet.configs.validation import require
 from official.xlnet.data.json_lines import write_json_lines
 from official.xlnet.data.result_files import TABLES, check_ending, require_json_lines, write_rows
 from official.xlnet.data.text_files import batched
-from official.xlnet.errors import ConfigError, DataError
+from official.xlnet.errors import DataError
 from official.xlnet.inference.score import Score
 from official.xlnet.inference.scoring import Scorer
 from official.xlnet.jobs import file_scoring
@@ -41,13 +41,21 @@ class WordsCall(ScoringCall):
     unit: str
     punctuation: str
 
+    def written_columns(self) -> set[str]:
+        return {"text_id", *(field.name for field in dataclasses.fields(Word))}
+
 
 def score_words(call: WordsCall) -> dict[str, Any]:
     """Writes a row for each word; see `verbs.words_file`."""
     if call.output:
         check_ending(call.output, TABLES)
     chunks, num_rows = text_chunks(
-        call.text, call.input, file_scoring.CHUNK_SIZE, check=_check_columns, format=call.format
+        call.text,
+        call.input,
+        file_scoring.CHUNK_SIZE,
+        check=check_context,
+        format=call.format,
+        written=call.written_columns(),
     )
     job = FileScoring(call, chunks, num_rows)
     job.require_window_of_order()
@@ -58,18 +66,6 @@ def score_words(call: WordsCall) -> dict[str, Any]:
         else:
             write_json_lines(None, words)
     return job.results()
-
-
-def _check_columns(row: Row, where: str) -> None:
-    """Raises `ConfigError` if columns have the names of those that `words` writes."""
-    check_context(row, where)
-    written = {field.name for field in dataclasses.fields(Word)}
-    taken = sorted(row.keys() & written)
-    if taken:
-        raise ConfigError(
-            f"{where}: expected a table without the columns that words writes, got "
-            f"{', '.join(taken)}; rename them"
-        )
 
 
 def _word_rows(
@@ -96,12 +92,20 @@ class ConsistencyCall(ScoringCall):
 
     format: str | None
 
+    def written_columns(self) -> set[str]:
+        return super().written_columns() | {*Consistency._fields}
+
 
 def score_consistency(call: ConsistencyCall) -> dict[str, Any]:
     """Scores texts, and measures how far orders disagree; see `verbs.consistency_file`."""
     require_json_lines(call.output)
     chunks, num_rows = text_chunks(
-        call.text, call.input, file_scoring.CHUNK_SIZE, check=check_context, format=call.format
+        call.text,
+        call.input,
+        file_scoring.CHUNK_SIZE,
+        check=check_context,
+        format=call.format,
+        written=call.written_columns(),
     )
 
     def measure(scorer: Scorer, rows: list[Row]) -> Sequence[Any]:
@@ -136,7 +140,12 @@ def score_norms(call: NormsCall) -> dict[str, Any]:
     require_json_lines(call.output)
     needed = ("context", "text")
     chunks, num_rows = text_chunks(
-        call.text, call.input, file_scoring.CHUNK_SIZE, needed, check_context
+        call.text,
+        call.input,
+        file_scoring.CHUNK_SIZE,
+        needed,
+        check_context,
+        written=call.written_columns(),
     )
     held = [*chunks]  # All of them are checked before any is scored.
     rows = [row for chunk in held for row in chunk]
@@ -170,6 +179,9 @@ class PairsCall(ScoringCall):
 
     group: str | None
 
+    def written_columns(self) -> set[str]:
+        return {"good_total", "bad_total", "difference", "only_unknown"}
+
 
 def score_pairs(call: PairsCall) -> dict[str, Any]:
     """Compares pairs of texts, or the conditions of a suite; see `verbs.pairs_file`."""
@@ -182,7 +194,12 @@ def score_pairs(call: PairsCall) -> dict[str, Any]:
         # A wrong formula is refused before a text is scored.
         suite_margins(rows, len(rows) * [Score("", [], np.zeros(0))], formulas)
     else:
-        rows, formulas = _good_then_bad(call.input, call.group), []
+        pairs = read_text_rows(
+            [], call.input, ("good", "bad"), check_context, written=call.written_columns()
+        )
+        if call.group:
+            _column("group", call.group, pairs)
+        rows, formulas = _good_then_bad(pairs), []
     job = FileScoring(call, batched(rows, file_scoring.CHUNK_SIZE), len(rows))
     job.require_window_of_order()
     with job.scored() as scored:
@@ -190,7 +207,7 @@ def score_pairs(call: PairsCall) -> dict[str, Any]:
         if formulas:
             compared, group = _suite_rows(texts, formulas), call.group or "prediction"
         else:
-            compared = _pair_rows(texts[: len(texts) // 2], texts[len(texts) // 2 :])
+            compared = _pair_rows(pairs, texts[: len(pairs)], texts[len(pairs) :])
             group = call.group or ("UID" if "UID" in compared[0] else "")
         groups = _column("group", group, compared) if group else []
         metrics = pair_metrics([row["difference"] for row in compared], groups, call.seed)
@@ -199,19 +216,18 @@ def score_pairs(call: PairsCall) -> dict[str, Any]:
     return job.results(metrics)
 
 
-def _good_then_bad(path: str, group: str | None) -> list[Row]:
+def _good_then_bad(pairs: Sequence[Row]) -> list[Row]:
     """The rows of pairs with the good text, then those with the bad one."""
-    pairs = read_text_rows([], path, ("good", "bad"))
-    if group:
-        _column("group", group, pairs)
     return [{**row, "text": row[side]} for side in ("good", "bad") for row in pairs]
 
 
-def _pair_rows(good: Sequence[ScoredRow], bad: Sequence[ScoredRow]) -> list[dict[str, Any]]:
+def _pair_rows(
+    pairs: Sequence[Row], good: Sequence[ScoredRow], bad: Sequence[ScoredRow]
+) -> list[dict[str, Any]]:
     """A row for each pair, with its difference."""
     rows = []
-    for one, other in zip(good, bad, strict=True):
-        row = {name: value for name, value in one.row.items() if name != "text"}
+    for pair, one, other in zip(pairs, good, bad, strict=True):
+        row = dict(pair)
         row["good_total"] = one.score.total
         row["bad_total"] = other.score.total
         row["difference"] = one.score.total - other.score.total

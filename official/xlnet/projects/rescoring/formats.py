@@ -43,7 +43,8 @@ def nbest_rows(path: str) -> Iterator[dict[str, Any]]:
       path: the file.
 
     Raises:
-      DataError: a line has no list `hyps` of objects with a `text`.
+      DataError: a line has no list `hyps` of objects with a `text`, or has a key of its objects
+        or `utterance`, too.
     """
     from data_prep.tasks.json_files import json_rows
 
@@ -53,6 +54,14 @@ def nbest_rows(path: str) -> Iterator[dict[str, Any]]:
         expected = "a list 'hyps' of objects with a string 'text'"
         require_data(_are_hypotheses(hyps), f"{path}, row {line_number}", expected, shown(hyps))
         for hypothesis in hyps:
+            repeated = {"utterance"} & (row.keys() | hypothesis.keys())
+            repeated |= row.keys() & hypothesis.keys()
+            require_data(
+                not repeated,
+                f"{path}, row {line_number}",
+                "other keys beside 'hyps' than in its objects, and none named 'utterance'",
+                f"{', '.join(sorted(repeated))}; rename them",
+            )
             yield {"utterance": line_number, **row, **hypothesis}
 
 

@@ -10,7 +10,7 @@ from typing import Any
 from data_prep.tasks.text_rows import Row, text_chunks
 from official.xlnet.data.json_lines import write_json_lines
 from official.xlnet.data.result_files import require_json_lines
-from official.xlnet.errors import ConfigError, require_data
+from official.xlnet.errors import ConfigError, require_config, require_data
 from official.xlnet.files.schema import shown
 from official.xlnet.jobs import file_scoring
 from official.xlnet.jobs.file_scoring import (
@@ -28,16 +28,26 @@ class RescoringCall(ScoringCall):
     format: str
     weights: Sequence[str]
 
+    def written_columns(self) -> set[str]:
+        columns = super().written_columns()
+        # The name `lm` in weights is the log-likelihood of the model.
+        return columns | {"lm", "weighted"} if self.weights else columns
+
 
 def rescore_hypotheses(call: RescoringCall) -> dict[str, Any]:
     """Scores hypotheses; see `verbs.rescore_file`."""
     require_json_lines(call.output)
     weights = _weights(call.weights)
     chunks, num_rows = text_chunks(
-        call.text, call.input, file_scoring.CHUNK_SIZE, check=check_context, format=call.format
+        call.text,
+        call.input,
+        file_scoring.CHUNK_SIZE,
+        check=check_context,
+        format=call.format,
+        written=call.written_columns(),
     )
     held = [*chunks]  # All of them are checked before any is scored.
-    _require_scores([row for chunk in held for row in chunk], weights)
+    _require_scores(str(call.input), [row for chunk in held for row in chunk], weights)
     job = FileScoring(call, held, num_rows)
     job.require_window_of_order()
     with job.scored() as scored:
@@ -55,9 +65,10 @@ def _weights(arguments: Sequence[str]) -> dict[str, float]:
       >>> _weights(["am:1", "lm:0.7"])
       {'am': 1.0, 'lm': 0.7}
     """
-    weights = {}
+    weights: dict[str, float] = {}
     for argument in arguments:
         name, _, value = argument.partition(":")
+        require_config(name not in weights, "weights", "each name once", f"{name!r} twice")
         try:
             weights[name] = float(value)
         except ValueError:
@@ -67,21 +78,21 @@ def _weights(arguments: Sequence[str]) -> dict[str, float]:
     return weights
 
 
-def _require_scores(rows: Sequence[Row], weights: Mapping[str, float]) -> None:
+def _require_scores(path: str, rows: Sequence[Row], weights: Mapping[str, float]) -> None:
     """Raises `DataError` unless all hypotheses have the scores that have a weight."""
     names = weights.keys() - {"lm"}
     for row_number, row in enumerate(rows, start=1):
         for name in names:
-            is_number = type(row.get(name)) in (int, float)
+            is_number = type(row.get(name)) in (int, float) and math.isfinite(row[name])
             got = shown(row[name]) if name in row else f"the keys {', '.join(row)}"
-            require_data(is_number, f"hypothesis {row_number}", f"a number {name!r}", got)
+            place = f"{path}, hypothesis {row_number}"
+            require_data(is_number, place, f"a finite number {name!r}", got)
 
 
 def _best(scored: Iterable[ScoredRow], weights: Mapping[str, float]) -> list[dict[str, Any]]:
     """The row of each utterance with the largest weighted sum of scores; of equals the first."""
     best: dict[int, dict[str, Any]] = {}
     for hypothesis in scored:
-        # Before columns of ours replace theirs.
         values = {**hypothesis.row, "lm": hypothesis.score.total}
         row = {**hypothesis.columns(), **hypothesis.marks()}
         row["weighted"] = math.fsum(weight * values[name] for name, weight in weights.items())
