@@ -58,12 +58,11 @@ def test_signatures(kinds, world, server):
         }
         rows = [as_example({key: value[row] for key, value in texts.items()}) for row in range(3)]
         good = {"serving_default": texts, "examples": {"examples": np.array(rows, object)}}
-        good["token_ids"] = {
-            key: np.ones(
-                (3, *(2, 7)[3 - len(info.tensor_shape.dim) :]), tf.as_dtype(info.dtype).name
-            )
-            for key, info in version.signatures["token_ids"].inputs.items()
-        }
+        good["token_ids"] = {}
+        for key, info in version.signatures["token_ids"].inputs.items():
+            sizes = [axis.size for axis in info.tensor_shape.dim[1:]]  # -1: any.
+            shape = [3, *(size if size > 0 else 7 for size in sizes)]
+            good["token_ids"][key] = np.ones(shape, tf.as_dtype(info.dtype).name)
         return version, {name: (x, version.predict(name, x)) for name, x in good.items()}
 
     def check_rows(version, signature, inputs):
