@@ -106,7 +106,9 @@ def test_a_lease_that_is_not_seen_is_written_anew_and_one_of_another_is_not_repl
         time.sleep(3 * RENEWAL)
         require_in_place(directory)
         assert f"process {os.getpid()} on" in lock.read_text()
-        lock.write_text("process 7 on b\nid\n")
+        other = tmp_path / "other"
+        other.write_text("process 7 on b\nid\n")
+        other.replace(lock)  # At once: half of a lease is one without a name.
         time.sleep(3 * RENEWAL)
         with pytest.raises(DataError, match="process 7 on b is writing there"):
             require_in_place(directory)
