@@ -16,10 +16,11 @@ import json
 import pathlib
 import re
 from collections.abc import Iterator, Mapping
+from typing import Any
 
 from official.xlnet.commands.declarations import COMMON, Parameter, declaration
 from official.xlnet.configs import registry
-from official.xlnet.configs.base import SETTINGS, Section
+from official.xlnet.configs.base import SETTINGS
 from official.xlnet.configs.experiment import XLNetConfig
 from official.xlnet.configs.registry import TASKS, VERBS
 from official.xlnet.projects import PROJECTS
@@ -139,15 +140,13 @@ def _default_of_flag(flag: Parameter) -> str:
 
 
 def _keys() -> Iterator[tuple[str, str, str]]:
-    sections: list[type[Section]] = [
-        field.default_factory for field in dataclasses.fields(XLNetConfig)
-    ]
+    sections: list[Any] = [field.default_factory for field in dataclasses.fields(XLNetConfig)]
     sections += [SETTINGS[name] for name in SETTINGS.names()]
     for section in dict.fromkeys(sections):
         if not section.__module__.startswith(_PACKAGE):
             continue
         own_keys = inspect.get_annotations(section)
-        for field in dataclasses.fields(section):  # type: ignore[arg-type]
+        for field in dataclasses.fields(section):
             if field.name in own_keys:
                 default = repr(field.default)
                 if field.default is dataclasses.MISSING:

@@ -120,7 +120,7 @@ class Job:
             )
         # Files may have been edited but not resized; copies with other times are fine.
         is_new = manifest.source.get("versions") != self.versions
-        content = manifest.source.get("content")
+        content = str(manifest.source.get("content"))
         if is_new and not is_same_content(self.shards, content):
             raise DataError(
                 f"{self.output_dir} already holds a data set of other text: the input was edited "
