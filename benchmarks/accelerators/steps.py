@@ -218,4 +218,4 @@ def write_step(case: Case, step: Step, folder: str) -> None:
 
 
 def _spec(x: tf.Tensor | tf.Variable) -> dict[str, Any]:
-    return {"dtype": x.dtype.name, "shape": list(x.shape)}
+    return {"dtype": tf.as_dtype(x.dtype).name, "shape": list(x.shape)}
