@@ -27,7 +27,7 @@ from tests.helpers.documents import DOCUMENTS, ROOT, blocks, commands
 from tests.helpers.package.recipes import recipes
 from tests.helpers.task_corpora import beir_folder
 
-pytestmark = pytest.mark.slow
+pytestmark = pytest.mark.nightly
 
 TINY = {
     "model": {

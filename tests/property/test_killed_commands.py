@@ -7,7 +7,7 @@ import sys
 import pytest
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_killed_commands_give_the_same(tmp_path):
     command = [sys.executable, "-m", "tools.kills", "--kills=10", f"--output={tmp_path / 'kills'}"]
     done = subprocess.run(command, stdout=subprocess.PIPE, check=True)

@@ -87,6 +87,7 @@ def test_one_device_continues_a_run_that_was_preempted_on_two(arguments, one_dev
     assert_same_model(output, one_device)
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize("strategy", strategies_of_replicas())
 def test_replicas_give_the_model_of_one_device(arguments, one_device, tmp_path, strategy):
     """Once in one go, and once preempted and resumed."""

@@ -34,7 +34,7 @@ def upload(folder, url):
         transfers.upload(str(path), f"{url}/{path.relative_to(folder)}")
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 @pytest.mark.usefixtures("eager")
 def test_the_file_layer_in_memory_gives_the_same(world, tmp_path):
     """Records byte by byte, and a model that Python loads."""
@@ -76,7 +76,7 @@ def store():
         yield process
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_a_store_or_bucket_that_is_not_there_is_one_sentence(store, capfd, monkeypatch):
     vocab = ["vocab", "--input=s3://no-such-bucket/*.txt", f"--output={ROOT}/v", "--size=99"]
     assert "s3://no-such-bucket/*.txt" in refused(run(capfd, *vocab))
@@ -149,7 +149,7 @@ def in_bucket(folder):
     return {name.partition(".out.tfevents")[0] for name in names}
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_every_verb_gives_the_same_on_a_store_as_on_a_disk(local, capfd):
     """No lock, no file of a stage and no checkpoint that retention removed is left there."""
     for verb in VERBS.strip().splitlines():
@@ -170,7 +170,7 @@ def test_every_verb_gives_the_same_on_a_store_as_on_a_disk(local, capfd):
         assert in_bucket(folder) == {x.partition(".out.tfevents")[0] for x in names}, folder
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 @pytest.mark.parametrize(
     ("status", "code", "reason"),
     [
@@ -201,7 +201,7 @@ def test_credentials_and_regions_that_are_refused_are_one_sentence_at_once(
     s3.clear_instance_cache()
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_a_bucket_that_is_not_there_is_never_made(store, world, tmp_path, capfd):
     (tmp_path / "texts.txt").write_text("the water was made first\n" * 99)
     (tmp_path / "file").write_bytes(b"x")
@@ -218,7 +218,7 @@ def test_a_bucket_that_is_not_there_is_never_made(store, world, tmp_path, capfd)
     assert file_system.names("s3://") == [BUCKET]
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 @pytest.mark.parametrize("end", [signal.SIGTERM, signal.SIGKILL])
 def test_prepare_that_is_ended_is_done_by_the_same_command(local, store, end, capfd, monkeypatch):
     """After SIGTERM at once, after a kill when its lease expires."""
@@ -252,7 +252,7 @@ sys.exit(cli.main())
 """
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_a_run_that_is_killed_and_loses_its_network_ends_as_if_nothing_had_been(
     local, world, store, tmp_path, capfd, monkeypatch
 ):
@@ -295,7 +295,7 @@ with only_writer(url), mirror.Mirror(url, folder, True):
 """
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 @pytest.mark.parametrize("end", [signal.SIGKILL, signal.SIGSTOP])
 def test_a_lease_is_taken_over_and_its_former_holder_uploads_nothing_more(
     store, end, tmp_path, monkeypatch

@@ -101,7 +101,7 @@ def shared(world, tmp_path):
     np.testing.assert_allclose(*map(losses_of, (tmp_path / "model", tmp_path / "alone")), atol=1e-4)
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_dry_run_of_two_pods(programs, shared):
     (port,) = free_ports(1)
     names = {"xlnet-0.xlnet": "127.0.0.1", "2221": str(port - 1), "/shared": str(shared)}
@@ -117,7 +117,7 @@ def test_dry_run_of_two_pods(programs, shared):
     assert finish(pods)["step"] == STEPS
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_dry_run_of_a_slurm_job_with_two_tasks(programs, shared):
     variables = {"XLNET_TEST_NAMES": "{}", "SLURM_JOB_ID": str(os.getpid())}
     programs(variables, srun=SRUN, xlnet=TRAINING)

@@ -21,7 +21,7 @@ from tests.helpers.replicas.clusters import (
 )
 from tests.helpers.runs import losses_of
 
-pytestmark = pytest.mark.slow
+pytestmark = pytest.mark.nightly
 
 STEPS = 40
 
