@@ -10,6 +10,7 @@ import tensorflow as tf
 from tensorflow.python.framework import ops
 
 from official import xlnet
+from official.xlnet.modeling.layers.losses import cross_entropy
 from official.xlnet.modeling.ops.keras import keras
 from tests.helpers.task_corpora import labelled
 from tests.helpers.tiny import random_inputs, random_windows, tiny_config
@@ -99,8 +100,12 @@ def test_nothing_is_left(name, paths, tmp_path):
     assert kernels <= entries
 
 
-def test_the_graph_of_a_stranger_keeps_its_gradient():
-    """A copy of a graph looks its custom gradient up by name, also when the graph is gone."""
+@pytest.mark.parametrize("has_our_kernel", [False, True])
+def test_the_graph_of_a_stranger_keeps_its_gradient(has_our_kernel):
+    """A copy of a graph looks its custom gradient up by name, also when the graph is gone.
+
+    So do further copies, beside a kernel of ours or after one.
+    """
 
     @tf.custom_gradient
     def fivefold(x):
@@ -113,10 +118,16 @@ def test_the_graph_of_a_stranger_keeps_its_gradient():
         output = graph.get_operations()[-1].name
     del graph
     gc.collect()
+    logits, labels = tf.ones([2, 3, 7]), tf.ones([2, 3], tf.int32)
 
     def gradient(x):
         [y] = tf.graph_util.import_graph_def(definition, {"x": x}, [f"{output}:0"])
+        if has_our_kernel:
+            y += 0.0 * tf.reduce_sum(cross_entropy(logits, labels))
         return tf.gradients(y, x)
 
-    wrapped = tf.compat.v1.wrap_function(gradient, [tf.TensorSpec([])])
-    np.testing.assert_allclose(wrapped(tf.constant(3.0)), [5.0])
+    for _ in range(2):
+        wrapped = tf.compat.v1.wrap_function(gradient, [tf.TensorSpec([])])
+        np.testing.assert_allclose(wrapped(tf.constant(3.0)), [5.0])
+        del wrapped
+        gc.collect()

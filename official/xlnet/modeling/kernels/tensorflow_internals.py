@@ -28,6 +28,8 @@ from tensorflow.python.ops import control_flow_util, custom_gradient
 T = TypeVar("T")
 _register = custom_gradient._graph_mode_decorator
 _with_our_kernels: weakref.WeakSet[tf.Graph] = weakref.WeakSet()
+# Names of the custom gradients of graphs that have no kernel of ours yet.
+_registered_before: weakref.WeakKeyDictionary[tf.Graph, set[str]] = weakref.WeakKeyDictionary()
 _has_gradients = contextvars.ContextVar("has_gradients", default=True)
 
 
@@ -68,28 +70,41 @@ def _freed_with_graph(function, arguments, keywords):
     graph = tf.compat.v1.get_default_graph()
     if function.__module__.startswith("official.xlnet."):
         for with_our_kernel in _and_outer(graph):
-            if with_our_kernel in _with_our_kernels:
-                continue
             _with_our_kernels.add(with_our_kernel)
-            for operation in with_our_kernel.get_operations():  # Keras has some before ours.
-                _free_with_graph(operation)
+            _free_earlier(with_our_kernel)
     outputs = _register(function, arguments, keywords)
-    if graph not in _with_our_kernels:
-        return outputs
     tensors = tf.nest.flatten(outputs, expand_composites=True)
-    if tensors:
-        _free_with_graph(tensors[0].op)
+    if tensors and tensors[0].op.type == "IdentityN":
+        if graph in _with_our_kernels:
+            _free_with_graph(tensors[0].op)
+        else:
+            _registered_before.setdefault(graph, set()).add(_gradient_name(tensors[0].op))
     return outputs
 
 
+def _free_earlier(graph: tf.Graph) -> None:
+    """Frees the gradients that a graph had before it had a kernel of ours: some are of Keras.
+
+    Those of operations that are copies from another graph stay as they are.
+    """
+    names = _registered_before.pop(graph, set())
+    for operation in graph.get_operations() if names else ():
+        if operation.type == "IdentityN" and _gradient_name(operation) in names:
+            names.remove(_gradient_name(operation))
+            _free_with_graph(operation)
+
+
+def _gradient_name(operation: tf.Operation) -> str:
+    """The name of an operation's custom gradient; empty if it has none."""
+    return operation.node_def.attr["_gradient_op_type"].s.decode()
+
+
 def _free_with_graph(operation: tf.Operation) -> None:
-    """Lets the gradient of an operation live as long as its graph, if it is a custom gradient.
+    """Lets the custom gradient of an operation live as long as its graph.
 
     TensorFlow registers it by name for the rest of the process, with all that it refers to.
     """
-    if operation.type != "IdentityN" or "_gradient_op_type" not in operation.node_def.attr:
-        return
-    name = operation.get_attr("_gradient_op_type").decode()
+    name = _gradient_name(operation)
     entries = ops.gradient_registry._registry
     gradient = operation._gradient_function = entries[name]["type"]
     reference: Callable = weakref.ref(gradient)
