@@ -11,9 +11,15 @@ import tensorflow as tf
 from official.xlnet.configs.experiment import XLNetConfig
 from official.xlnet.configs.registry import NETWORKS
 from official.xlnet.modeling.layers.lm_head import LMHead
+from official.xlnet.modeling.networks.encoder_inputs import (
+    by_name,
+    predicts_tokens,
+    require_integers,
+)
 from official.xlnet.modeling.ops.keras import Layer, require_no_other_keras
 from official.xlnet.modeling.ops.keras_files import has_group, require_same_adapters
 from official.xlnet.modeling.ops.shapes import sizes
+from official.xlnet.modeling.ops.symbolic_tensors import is_symbolic, set_symbolic_mask
 
 if TYPE_CHECKING:
     from official.xlnet.modeling.layers.lora import Lora
@@ -132,7 +138,20 @@ class Encoder(Layer):
         """Variables that only pre-training reads."""
         return []
 
-    # Keras keeps the mask that `call` sets.
+    def __call__(self, inputs, *args, **kwargs):
+        if is_symbolic(by_name(inputs)["token_ids"]):
+            require_integers(by_name(inputs)["token_ids"])
+        outputs = super().__call__(inputs, *args, **kwargs)
+        content = outputs["content"] if isinstance(outputs, dict) else None
+        if is_symbolic(content):
+            named = by_name(inputs)
+            is_padding = named.get("is_padding")
+            if is_padding is not None or not predicts_tokens(named):
+                num_rows = kwargs.get("num_content")
+                set_symbolic_mask(content, named["token_ids"], is_padding, num_rows)
+        return outputs
+
+    # tf_keras keeps the mask that `call` sets.
     _compute_output_and_mask_jointly = True
 
     def mark_padding(self, outputs: dict[str, tf.Tensor], is_padding_BT: tf.Tensor) -> None:

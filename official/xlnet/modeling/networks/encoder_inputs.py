@@ -8,7 +8,7 @@ from typing import Any
 import tensorflow as tf
 
 from official.xlnet.errors import DataError, require_data
-from official.xlnet.modeling.ops.keras import require_same_keras
+from official.xlnet.modeling.ops.keras import is_building, require_same_keras
 from official.xlnet.modeling.ops.shapes import sizes
 from official.xlnet.tokenization.special_tokens import (
     CLS_ID,
@@ -55,13 +55,10 @@ def checked_inputs(
             "no token",
         )
     inputs = {name: tf.convert_to_tensor(value) for name, value in inputs.items()}
+    if is_building():
+        inputs["token_ids"] = tf.cast(inputs["token_ids"], tf.int32)
     token_ids = inputs["token_ids"]
-    require_data(
-        token_ids.dtype.is_integer,
-        "token_ids",
-        "integers",
-        f"{token_ids.dtype.name}: a Keras input needs dtype=tf.int32",
-    )
+    require_integers(token_ids)
     require_data(
         token_ids.shape.rank == 2,
         "token_ids",
@@ -83,6 +80,13 @@ def checked_inputs(
             shape,
         )
     return with_defaults(inputs)
+
+
+def require_integers(token_ids: Any) -> None:
+    """Raises `DataError` for ids, which may be symbolic, of another type than an integer."""
+    dtype = tf.as_dtype(token_ids.dtype)
+    expected = f"{dtype.name}: a Keras input needs dtype=tf.int32"
+    require_data(dtype.is_integer, "token_ids", "integers", expected)
 
 
 def require_known(token_ids: Any, vocab_size: int) -> None:
@@ -117,6 +121,11 @@ def by_name(inputs: dict[str, tf.Tensor] | tf.Tensor) -> dict[str, tf.Tensor]:
     return inputs
 
 
+def predicts_tokens(inputs: dict[str, tf.Tensor]) -> bool:
+    """Whether tokens are predicted, so that what they are says nothing about padding."""
+    return any(inputs.get(name) is not None for name in _OF_PREDICTION)
+
+
 def with_defaults(inputs: dict[str, tf.Tensor]) -> dict[str, tf.Tensor]:
     """Adds missing `is_padding` and `segment_ids`, which follow from `token_ids`.
 
@@ -135,7 +144,7 @@ def with_defaults(inputs: dict[str, tf.Tensor]) -> dict[str, tf.Tensor]:
       <tf.Tensor: shape=(1, 7), dtype=int32, numpy=array([[4, 0, 0, 0, 1, 1, 2]], dtype=int32)>
     """
     token_ids = inputs["token_ids"]
-    are_predicted = any(inputs.get(name) is not None for name in _OF_PREDICTION)
+    are_predicted = predicts_tokens(inputs)
     is_padding = inputs.get("is_padding")
     if is_padding is None:
         is_padding = tf.zeros_like(token_ids, tf.bool) if are_predicted else token_ids == PAD_ID

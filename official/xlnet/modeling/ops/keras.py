@@ -35,6 +35,10 @@ if TYPE_CHECKING or not IS_KERAS_3:
     from tf_keras.mixed_precision import LossScaleOptimizer
     from tf_keras.optimizers import AdamW
 
+    def is_building() -> bool:
+        """Whether Keras calls a layer with placeholders, to create its variables."""
+        return getattr(tf.compat.v1.get_default_graph(), "name", "") == "build_graph"
+
     def apply_sums(optimizer: Any, gradients: list[tf.Tensor], variables: list) -> None:
         """Updates variables by gradients that are summed over all replicas, and not scaled."""
         pairs = zip(gradients, variables, strict=True)
@@ -71,6 +75,7 @@ else:
         LossScaleOptimizer,
         Metric,
         apply_sums,
+        is_building,
         scaled_loss,
         sum_before_clipping,
         tf_variables,

@@ -12,6 +12,7 @@ from typing import Any
 
 import keras
 import tensorflow as tf
+from keras.src.backend.common.symbolic_scope import in_symbolic_scope
 
 from official.xlnet.errors import ConfigError
 
@@ -20,6 +21,11 @@ if keras.backend.backend() != "tensorflow":
         "KERAS_BACKEND: expected tensorflow, as the kernels of this package are TensorFlow's, got "
         f"{keras.backend.backend()}"
     )
+
+
+def is_building() -> bool:
+    """Whether Keras calls a layer with placeholders, to create its variables."""
+    return in_symbolic_scope()
 
 
 class _NotQuantized:
