@@ -4,6 +4,7 @@ import concurrent.futures
 import os
 import shutil
 import signal
+import socket
 import subprocess
 import sys
 import time
@@ -139,9 +140,10 @@ def lease_text(**changed):
     """A lease of this process, in which some parts are those of another one."""
     boot, container, start_time = process_identity.identity().split()
     parts = {"number": os.getpid(), "boot": boot, "container": container, "time": start_time}
-    parts |= changed
+    parts |= {name: value for name, value in changed.items() if name in parts}
     number, *rest = map(str, parts.values())
-    return f"process {number} on host\n0123 {' '.join(rest)}\n17.5\n"
+    host = changed.get("host", socket.gethostname())
+    return f"process {number} on {host}\n0123 {' '.join(rest)}\n17.5\n"
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="/proc")
@@ -154,6 +156,7 @@ def test_what_is_known_of_the_holder_of_a_lease():
         lease_text(),  # It is running.
         lease_text(number=1, time=process_identity._status(1)[process_identity._START_TIME]),
         lease_text(number=ended, boot="another"),
+        lease_text(number=ended, host="a copy of this virtual machine"),
         lease_text(number=ended, container="pid:[1]"),
         f"process {ended} on host\n0123\n",  # Of an earlier release.
         f"process {ended} on host\n0123 \n",  # Of a system without /proc.

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import os
 import re
+import socket
 
 # Of `/proc/PID/stat` after the name of the command, which may contain spaces.
 _STATE, _START_TIME = 0, 19
 _ENDED_STATES = ("Z", "X")  # A zombie holds nothing, although its number is still taken.
-_IDENTITY = re.compile(r"process (\d+) on [^\n]*\n[^\n ]+ (\S+) (\S+) (\d+)\n")
+_IDENTITY = re.compile(r"process (\d+) on ([^\n]*)\n[^\n ]+ (\S+) (\S+) (\d+)\n")
 
 
 def identity() -> str:
@@ -36,8 +37,9 @@ def has_ended(lease_text: str) -> bool:
     match = _IDENTITY.match(lease_text)
     if match is None:
         return False
-    process_id, boot, container, start_time = match.groups()
-    if f"{boot} {container}" != _machine():
+    process_id, host, boot, container, start_time = match.groups()
+    # Copies of a virtual machine have the same boot, but mostly names of their own.
+    if host != socket.gethostname() or f"{boot} {container}" != _machine():
         return False
     try:
         os.kill(int(process_id), 0)  # Sends nothing.
