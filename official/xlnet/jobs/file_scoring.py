@@ -51,6 +51,25 @@ class ScoringCall:
         columns = {"tokens", "log_likelihoods", "log_likelihood", "total", "only_unknown"}
         return columns | {"standard_error", *ORDER_ESTIMATES.names()}
 
+    def chunks(
+        self, needed: Sequence[str] = ("text",), format: str | None = None
+    ) -> tuple[Iterator[list[Row]], int]:
+        """Returns the rows of the input in chunks, and their number; see `text_chunks`.
+
+        Args:
+          needed: columns of text that each row has to have.
+          format: the format of the input file; None: by its name.
+        """
+        return text_chunks(
+            self.text,
+            self.input,
+            CHUNK_SIZE,
+            needed,
+            check_context,
+            format,
+            written=self.written_columns(),
+        )
+
     def placed(self, row: Row) -> tuple[str, list[Span]]:
         """Returns the text of a row in its context, and the spans of characters to score in it."""
         context = self.context
@@ -260,13 +279,7 @@ def check_context(row: Row, where: str) -> None:
 def score_texts(call: ScoringCall) -> dict[str, Any]:
     """Scores texts; see `official.xlnet.api.score.score_file`."""
     require_json_lines(call.output)
-    chunks, num_rows = text_chunks(
-        call.text,
-        call.input,
-        CHUNK_SIZE,
-        check=check_context,
-        written=call.written_columns(),
-    )
+    chunks, num_rows = call.chunks()
     job = FileScoring(call, chunks, num_rows)
     job.require_window_of_order()
     with job.scored() as scored:

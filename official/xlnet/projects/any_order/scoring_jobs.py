@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from data_prep.tasks.text_rows import Row, read_text_rows, text_chunks
+from data_prep.tasks.text_rows import Row, read_text_rows
 from official.xlnet.configs.validation import require
 from official.xlnet.data.json_lines import write_json_lines
 from official.xlnet.data.result_files import TABLES, check_ending, require_json_lines, write_rows
@@ -49,14 +49,7 @@ def score_words(call: WordsCall) -> dict[str, Any]:
     """Writes a row for each word; see `verbs.words_file`."""
     if call.output:
         check_ending(call.output, TABLES)
-    chunks, num_rows = text_chunks(
-        call.text,
-        call.input,
-        file_scoring.CHUNK_SIZE,
-        check=check_context,
-        format=call.format,
-        written=call.written_columns(),
-    )
+    chunks, num_rows = call.chunks(format=call.format)
     job = FileScoring(call, chunks, num_rows)
     job.require_window_of_order()
     with job.scored() as scored:
@@ -99,14 +92,7 @@ class ConsistencyCall(ScoringCall):
 def score_consistency(call: ConsistencyCall) -> dict[str, Any]:
     """Scores texts, and measures how far orders disagree; see `verbs.consistency_file`."""
     require_json_lines(call.output)
-    chunks, num_rows = text_chunks(
-        call.text,
-        call.input,
-        file_scoring.CHUNK_SIZE,
-        check=check_context,
-        format=call.format,
-        written=call.written_columns(),
-    )
+    chunks, num_rows = call.chunks(format=call.format)
 
     def measure(scorer: Scorer, rows: list[Row]) -> Sequence[Any]:
         return consistency(scorer, [row["text"] for row in rows], call.num_orders, call.seed)
@@ -139,14 +125,7 @@ def score_norms(call: NormsCall) -> dict[str, Any]:
     """Correlates log-likelihoods with a column of the input; see `verbs.norms_file`."""
     require_json_lines(call.output)
     needed = ("context", "text")
-    chunks, num_rows = text_chunks(
-        call.text,
-        call.input,
-        file_scoring.CHUNK_SIZE,
-        needed,
-        check_context,
-        written=call.written_columns(),
-    )
+    chunks, num_rows = call.chunks(needed)
     held = [*chunks]  # All of them are checked before any is scored.
     rows = [row for chunk in held for row in chunk]
     norms = _numbers(call.norms, rows)

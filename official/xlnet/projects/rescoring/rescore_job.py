@@ -7,17 +7,15 @@ import math
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from data_prep.tasks.text_rows import Row, text_chunks
+from data_prep.tasks.text_rows import Row
 from official.xlnet.data.json_lines import write_json_lines
 from official.xlnet.data.result_files import require_json_lines
 from official.xlnet.errors import ConfigError, require_config, require_data
 from official.xlnet.files.schema import shown
-from official.xlnet.jobs import file_scoring
 from official.xlnet.jobs.file_scoring import (
     FileScoring,
     ScoredRow,
     ScoringCall,
-    check_context,
 )
 
 
@@ -38,14 +36,7 @@ def rescore_hypotheses(call: RescoringCall) -> dict[str, Any]:
     """Scores hypotheses; see `verbs.rescore_file`."""
     require_json_lines(call.output)
     weights = _weights(call.weights)
-    chunks, num_rows = text_chunks(
-        call.text,
-        call.input,
-        file_scoring.CHUNK_SIZE,
-        check=check_context,
-        format=call.format,
-        written=call.written_columns(),
-    )
+    chunks, num_rows = call.chunks(format=call.format)
     held = [*chunks]  # All of them are checked before any is scored.
     _require_scores(str(call.input), [row for chunk in held for row in chunk], weights)
     job = FileScoring(call, held, num_rows)
