@@ -12,6 +12,8 @@ import types
 from collections.abc import Sequence
 from importlib import machinery
 
+from official.xlnet.runtime.start.module_specs import spec_with_loader
+
 _PACKAGE = "tensorflow"  # Imports Keras, too.
 
 
@@ -34,11 +36,7 @@ class _Finder:
     ) -> machinery.ModuleSpec | None:
         if name != _PACKAGE:
             return None
-        spec = machinery.PathFinder.find_spec(name, path, target)
-        if spec is None or type(spec.loader) is not machinery.SourceFileLoader:
-            return None  # Not installed, or not an ordinary file.
-        spec.loader = _PausingLoader(spec.loader.name, spec.loader.path)
-        return spec
+        return spec_with_loader(name, path, _PausingLoader)
 
 
 class _PausingLoader(machinery.SourceFileLoader):

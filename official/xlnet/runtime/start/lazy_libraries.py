@@ -19,6 +19,8 @@ from collections.abc import Iterable, Sequence
 from importlib import machinery
 from typing import Any
 
+from official.xlnet.runtime.start.module_specs import spec_with_loader
+
 LAZY_MODULES = frozenset(
     {
         # Import scikit-learn.
@@ -73,11 +75,7 @@ class _LazyFinder:
             return None
         if name in sys.modules:  # `importlib.reload`.
             return None
-        spec = machinery.PathFinder.find_spec(name, path, target)
-        if spec is None or type(spec.loader) is not machinery.SourceFileLoader:
-            return None  # Not installed, or not an ordinary file.
-        spec.loader = _LazyLoader(spec.loader.name, spec.loader.path)
-        return spec
+        return spec_with_loader(name, path, _LazyLoader)
 
 
 class _LazyLoader(machinery.SourceFileLoader):
