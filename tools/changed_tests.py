@@ -67,7 +67,10 @@ def changes() -> dict[str, set[str]]:
         if path.endswith(".py"):
             file = ROOT / path
             after = file.read_text(encoding="utf-8") if file.exists() else ""
-            found[path] = changed_pieces(_git("show", f"{base}:{path}"), after)
+            try:
+                found[path] = changed_pieces(_git("show", f"{base}:{path}"), after)
+            except SyntaxError as error:
+                raise SystemExit(f"{path}, line {error.lineno}: {error.msg}") from None
     return found
 
 
