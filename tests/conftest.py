@@ -27,6 +27,10 @@ _OF_NUMBERS = {
 }
 
 
+# Files of slow tests that need PyTorch, beside those of tests/parity.
+TORCH_FILES = ("test_transformers.py", "test_transformers_tokenizers.py")
+
+
 def pytest_ignore_collect(collection_path, config):
     """Leaves out files that import PyTorch where their tests, all slow, are not selected.
 
@@ -39,9 +43,7 @@ def pytest_ignore_collect(collection_path, config):
         return True if IS_KERAS_3 else None
     if collection_path.name in ("test_options_of_keras_3.py", "test_imports_of_jobs.py"):
         return None if IS_KERAS_3 else True
-    needs_torch = (
-        "parity" in collection_path.parts or collection_path.name == "test_transformers.py"
-    )
+    needs_torch = "parity" in collection_path.parts or collection_path.name in TORCH_FILES
     return True if needs_torch and config.option.markexpr == "not slow" else None
 
 

@@ -24,6 +24,10 @@ ORACLES = METRICS | entries("ORACLES")
 WHOLE = {"classification"}  # With a fast test without `quick`.
 
 
+# Another head of question answering, and classification with several labels: slow rows only.
+LIKE_OTHERS = {"question_answering_simple", "multi_label"}
+
+
 def rows_of_tasks():
     """(task, whether it is checked quickly): each as a whole, most in a slow row; see `WHOLE`."""
     rows = []
@@ -31,9 +35,8 @@ def rows_of_tasks():
         if name in WHOLE:
             rows.append((name, False))
             continue
-        if not TASKS.modules.get(name, "").startswith(
-            "projects."
-        ):  # They have fast tests of their own.
+        is_of_project = TASKS.modules.get(name, "").startswith("projects.")
+        if not is_of_project and name not in LIKE_OTHERS:
             rows.append((name, True))
         rows.append(pytest.param(name, False, marks=pytest.mark.slow))
     return rows

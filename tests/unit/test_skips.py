@@ -36,7 +36,7 @@ def run(folder, *flags):
     [
         ("no browser is installed", [], 0),
         ("no browser is installed", ["--no-skips", "--numprocesses=2"], 1),
-        *((reason, ["--no-skips"], 0) for reason in ALLOWED),
+        *(pytest.param(reason, ["--no-skips"], 0, marks=pytest.mark.slow) for reason in ALLOWED),
     ],
 )
 def test_skips_are_listed_and_fail_a_run_that_forbids_them(reason, flags, status, tmp_path):

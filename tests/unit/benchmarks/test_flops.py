@@ -34,6 +34,7 @@ def trace(shape=SHAPE, **settings):
     return list(products_of(graph)), model
 
 
+@pytest.mark.slow
 def test_step_computes_what_the_formula_says():
     """No query row for a token that is no target, no gradient of memory, positions once a batch."""
     check(trace()[0], flops.computed(SHAPE))

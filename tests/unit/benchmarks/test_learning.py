@@ -42,6 +42,7 @@ VERDICT = r"([+-][\d.]+) ± ([\d.]+), (ahead|behind|no difference)"
 TABLE = re.compile(r"<!-- table: (\S+) -->\n(.*?)\n<!-- end", re.S)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["permutation", "denoising"])
 def test_span_losses_by_hand(kind):
     """From left to right one token more is known at each step; from the context alone, none."""

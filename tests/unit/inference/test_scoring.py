@@ -67,7 +67,10 @@ def by_the_layers(model, ids, order, uniform):
     return found
 
 
-@pytest.mark.parametrize("order", ["left_to_right", "random", "pseudo"])
+@pytest.mark.parametrize(
+    "order",
+    ["random", *(pytest.param(x, marks=pytest.mark.slow) for x in ("left_to_right", "pseudo"))],
+)
 def test_log_likelihoods_are_those_of_the_layers(model, order):
     """Of no token, of one window, and of three; the mean over the orders that are drawn."""
     texts, num_orders = [random_ids(length, length) for length in (0, 4, 33)], 2

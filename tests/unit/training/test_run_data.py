@@ -131,6 +131,7 @@ def test_data_sets_of_another_vocabulary_are_refused(world, tmp_path):
     )
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("eager")
 def test_a_run_resumes_without_the_memory_that_its_checkpoint_lacks(world, tmp_path, capfd):
     """The second step has no row with a memory, and the third one has, as after a new start."""

@@ -7,12 +7,12 @@ begun with one resumes with the other.
 from __future__ import annotations
 
 import contextlib
+import sys
 from collections.abc import Iterator
 from typing import Any
 
 import keras
 import tensorflow as tf
-from keras.src.backend.common.symbolic_scope import in_symbolic_scope
 
 from official.xlnet.errors import ConfigError
 
@@ -25,7 +25,8 @@ if keras.backend.backend() != "tensorflow":
 
 def is_building() -> bool:
     """Whether Keras calls a layer with placeholders, to create its variables."""
-    return in_symbolic_scope()
+    state = sys.modules["keras.src.backend.common.global_state"]
+    return state.get_global_attribute("symbolic_scope") is not None
 
 
 class _NotQuantized:

@@ -149,8 +149,8 @@ def compiled(model, rate=0.1):
     [
         (pretrainer, {}),
         *((pretrainer, changes) for changes in rows("ADAPTED_NETWORKS")),
-        (task_model, {}),
-        (task_model, {"precision": "mixed_bfloat16"}),
+        pytest.param(task_model, {}, marks=pytest.mark.slow),
+        pytest.param(task_model, {"precision": "mixed_bfloat16"}, marks=pytest.mark.slow),
         (classifier, {}),
     ],
     ids=lambda value: getattr(value, "__name__", str(value)),

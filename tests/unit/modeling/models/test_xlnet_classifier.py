@@ -184,6 +184,7 @@ def test_ids_out_of_range_are_refused_where_a_model_is_called_with_them():
                 call()
 
 
+@pytest.mark.slow
 def test_texts_of_a_model_that_is_compiled_with_xla_and_padding_to_the_longest():
     tokenizer = Tokenizer(f"{vocabulary_dir()}/spiece.model")
     texts = np.array(["the water may find", "first"])
