@@ -13,6 +13,15 @@ from tests.helpers.world import World, compiled_kernels, eagerly, kept_world
 pytest_plugins = ["tests.costs", "tests.selection", "tests.skips"]
 
 set_environment_defaults()
+
+# Jobs in the background, and under `nohup`, ignore these signals, and so would the programs that
+# tests start.
+for _signal, _handler in (
+    (signal.SIGINT, signal.default_int_handler),
+    (signal.SIGHUP, signal.SIG_DFL),
+):
+    if signal.getsignal(_signal) is signal.SIG_IGN:
+        signal.signal(_signal, _handler)
 # As in a command.
 lazy_libraries.install()
 garbage.pause_for_tensorflow()
