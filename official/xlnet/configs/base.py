@@ -152,6 +152,10 @@ class Section:
         vars(copy).update(values, _is_read_only=True)
         return copy
 
+    def as_chosen(self) -> Any:
+        """Returns the section in the class that its `chooser` chooses, from its `settings`."""
+        return self.settings(self.class_for(getattr(self, self.chooser, None)))
+
     def settings_in_use(self) -> list[Any]:
         """Returns the section, and its `settings` of each other class that it has keys of."""
         return [self.settings(cls) for cls in self._classes_in_use()]

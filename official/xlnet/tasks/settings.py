@@ -38,7 +38,7 @@ class LabelConfig(TaskConfig):
 
     def check(self) -> None:
         super().check()
-        num_parts = len(self.text_columns_of_parts()) or 1
+        num_parts = len(self.as_chosen().text_columns_of_parts()) or 1
         require(
             len(self.target_means) in (0, num_parts),
             "task.target_means",

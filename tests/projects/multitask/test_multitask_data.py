@@ -5,8 +5,9 @@ import pytest
 from data_prep.tasks.task_data import read_task
 from official.xlnet.configs.task import TaskConfig
 from official.xlnet.data.examples import TextExample
-from official.xlnet.errors import DataError
+from official.xlnet.errors import ConfigError, DataError
 from official.xlnet.projects.multitask import MultitaskConfig
+from tests.projects.multitask.rows import ANSWER_MODULE
 
 
 @pytest.mark.parametrize(
@@ -43,3 +44,20 @@ def test_measurements_are_no_classes_of_a_multitask_data_set():
     task.complete_from_files(
         [("own", "own.tsv", settings, [*rows[:1], TextExample("9", ("a",), "2.5 stars")])]
     )
+
+
+def test_settings_of_the_answer_module_know_of_the_data_sets():
+    """Those of an extension are a copy in another class, which has no data sets of its own."""
+    task = MultitaskConfig(
+        name="multitask",
+        answer_module=ANSWER_MODULE,
+        subtasks=("pairs", "stsb", "words"),
+        text_columns=("pairs/one", "pairs/two", "stsb/a", "stsb/b", "words/text"),
+    )
+    values = {"target_means": [0.0, 2.3, 0.0], "target_scales": [1.0, 1.5, 1.0]}
+    for settings in task.updated(values, "").settings_in_use():
+        settings.check()
+    wrong = task.updated({name: numbers[:2] for name, numbers in values.items()}, "")
+    for settings in wrong.settings_in_use():
+        with pytest.raises(ConfigError, match=r"target_means: expected 3 numbers or none"):
+            settings.check()

@@ -9,8 +9,6 @@ from official.xlnet.configs.experiment import XLNetConfig
 from official.xlnet.configs.key_marks import OF_HEAD, UnreadWith
 from official.xlnet.configs.model import ModelConfig
 from official.xlnet.configs.objective import ObjectiveConfig
-from official.xlnet.configs.registry import SETTINGS
-from official.xlnet.configs.task import TaskConfig
 from official.xlnet.configs.validation import COUNT, RATE, Range, require
 from official.xlnet.tasks.settings import AnswerModuleConfig
 
@@ -167,9 +165,8 @@ class StochasticAnswerConfig(AnswerModuleConfig):
     def check(self) -> None:
         super().check()
         is_pair = len(self.text_columns) in (0, 2) or self.answer_module != "san"
-        task_class = SETTINGS.find(f"task.name={self.name}", TaskConfig)
         require(
-            is_pair or task_class.has_subtasks,  # Each pair among the data sets is compared.
+            is_pair or self.as_chosen().has_subtasks,  # Each pair among the data sets is compared.
             "task.text_columns",
             "two, which task.answer_module=san compares",
             self.text_columns,
