@@ -12,13 +12,44 @@ from __future__ import annotations
 
 from typing import Any
 
-from official.xlnet.modeling.ops.keras import IS_KERAS_3, keras
+import tensorflow as tf
+
+from official.xlnet.modeling.ops.keras import IS_KERAS_3, Layer, keras
 from official.xlnet.tokenization.special_tokens import PAD_ID
 
 
 def is_symbolic(tensor: Any) -> bool:
     """Whether a tensor is a part of the graph of a functional model of Keras 3."""
     return IS_KERAS_3 and keras.backend.is_keras_tensor(tensor)
+
+
+@keras.utils.register_keras_serializable(package="xlnet")
+class PaddingMask(Layer):
+    """Keras mask of a part of the content rows: a layer, so that every format of Keras keeps it.
+
+    Attributes:
+      num_rows: number of last rows that the mask is of; None for all.
+    """
+
+    def __init__(self, num_rows: int | None = None, **kwargs: Any):
+        super().__init__(**kwargs)
+        self.num_rows = num_rows
+
+    def get_config(self) -> dict[str, Any]:
+        return {**super().get_config(), "num_rows": self.num_rows}
+
+    def call(self, inputs: list[tf.Tensor]) -> tf.Tensor:
+        """Returns bool [B, num_rows], true where there is a token.
+
+        Args:
+          inputs: the ids, int [B, T]; then, if given, which are padding, bool [B or 1, T]. Without
+            them `<pad>` is padding.
+        """
+        token_ids_BT, *is_padding = inputs
+        is_real_BT = token_ids_BT != PAD_ID
+        if is_padding:
+            is_real_BT = tf.broadcast_to(~is_padding[0], tf.shape(token_ids_BT))
+        return is_real_BT if self.num_rows is None else is_real_BT[:, -self.num_rows :]
 
 
 def set_symbolic_mask(content: Any, token_ids: Any, is_padding: Any, num_rows: int | None) -> None:
@@ -30,12 +61,5 @@ def set_symbolic_mask(content: Any, token_ids: Any, is_padding: Any, num_rows: i
       is_padding: bool [B or 1, T]; None: `<pad>` is padding.
       num_rows: number of rows; None for T.
     """
-    if is_padding is None:
-        is_real = keras.ops.not_equal(token_ids, PAD_ID)
-    else:
-        # `greater_equal` is true everywhere: it gives the mask the shape of the ids.
-        is_token = keras.ops.greater_equal(token_ids, token_ids)
-        is_real = keras.ops.logical_and(is_token, keras.ops.logical_not(is_padding))
-    if num_rows is not None:
-        is_real = is_real[:, -num_rows:]
-    content._keras_mask = is_real
+    inputs = [token_ids] if is_padding is None else [token_ids, is_padding]
+    content._keras_mask = PaddingMask(num_rows)(inputs)
