@@ -52,20 +52,6 @@ def test_probabilities_of_all_strings_sum_to_1_in_every_order(kind, orders):
         np.testing.assert_allclose(one_each, totals[range(6), range(6)], atol=1e-5)
 
 
-def test_errors_of_a_mixture_are_those_of_many_draws():
-    """In a text whose orders have the probabilities 0.02 to 0.1."""
-    totals = np.log(np.linspace(0.02, 0.1, 9))
-    random, count = np.random.default_rng(0), 40
-    drawn = [mixture(random.choice(totals, count)) for _ in range(4000)]
-    estimates = np.array([each.log_likelihood for each in drawn])
-    truth = np.log(np.mean(np.exp(totals)))
-    assert np.mean([each.bias for each in drawn]) == pytest.approx(
-        np.mean(estimates) - truth, rel=0.3
-    )
-    errors = [each.standard_error for each in drawn]
-    assert np.mean(errors) == pytest.approx(np.std(estimates), rel=0.05)
-
-
 @pytest.mark.parametrize("kind", KINDS)
 def test_names_permutations_and_functions_give_one_order(scorers, kind):
     scorer, calls = scorers[kind], []

@@ -74,7 +74,10 @@ def test_orders_of_a_text_are_mixed_and_compared(capfd, world):
     [*rows, figures] = rows_of(capfd, *arguments, *options)
     for row in rows:
         assert row["deviation"] == pytest.approx(row["standard_error"] * np.sqrt(3))
-        assert row["mixture"]["log_likelihood"] >= row["total"] and row["mixture"]["bias"] <= 0
+        assert row["mixture"]["log_likelihood"] >= row["total"]
+        assert 1 <= row["mixture"]["effective_orders"] <= 3
+        untold = {row["mixture"][name] for name in ("bias", "standard_error", "k_hat")}
+        assert untold == {None}  # From 3 orders.
     for name in ("deviation", "halves_gap"):
         assert figures[name] == pytest.approx(np.mean([row[name] for row in rows]))
     totals = [rows_of(capfd, *arguments, f"--order={o}")[0]["total"] for o in ORDERS]
