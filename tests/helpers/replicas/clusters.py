@@ -1,5 +1,6 @@
 """Processes of distributed runs on this machine."""
 
+import atexit
 import contextlib
 import json
 import os
@@ -29,7 +30,7 @@ def start_cluster(strategy, arguments, replicas=2, program="official.xlnet.cli",
       arguments: verb and flags, without `--strategy`.
       replicas: number of replicas.
       program: module that is run with them.
-      last: further flags of the last worker alone.
+      last: flags of the last worker alone, in place of those of the same name; `--set` adds.
 
     Returns:
       The processes.
@@ -45,7 +46,9 @@ def start_cluster(strategy, arguments, replicas=2, program="official.xlnet.cli",
             for index in range(replicas)
         ]
         environments = [{**os.environ, "TF_CONFIG": json.dumps(each)} for each in clusters]
-    commands = [*[words] * (len(environments) - 1), [*words, *last]]
+    replaced = {flag.partition("=")[0] for flag in last} - {"--set"}
+    words_of_last = [word for word in words if word.partition("=")[0] not in replaced]
+    commands = [*[words] * (len(environments) - 1), [*words_of_last, *last]]
     return [start_process(*each) for each in zip(commands, environments, strict=True)]
 
 
@@ -62,7 +65,9 @@ def recipe_of_replicas(world, tmp_path_factory, settings):
 def start_process(words, environment):
     """Starts a process whose output `finish` reads."""
     pipe = subprocess.PIPE
-    return subprocess.Popen(words, env=environment, stdout=pipe, stderr=pipe, text=True)
+    process = subprocess.Popen(words, env=environment, stdout=pipe, stderr=pipe, text=True)
+    atexit.register(process.kill)  # A failed test leaves workers that wait for the others.
+    return process
 
 
 def finish(processes, status=0):

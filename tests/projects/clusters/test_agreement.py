@@ -38,10 +38,10 @@ def test_workers_that_differ_end_with_a_sentence(last, aspect, pretraining, tmp_
     before = sorted(file.name for file in (tmp_path / "model").iterdir())
     own = [flag.format(path=path) for flag in last]
     flags = ["pretrain", *flags, f"--output={tmp_path}/model"]
-    processes = start_cluster("multi_worker", flags, last=own)
-    for process in processes:
+    # The last worker first: where it ends by itself, the other waits for it.
+    for process in reversed(start_cluster("multi_worker", flags, last=own)):
         _, err = process.communicate(timeout=300)
-        assert process.returncode == 2, err
         expected = f"workers: expected the same {aspect} on all 2, got another one on worker 1"
-        assert expected in err.splitlines()[-1]
+        assert expected in err.splitlines()[-1], err
+        assert process.returncode == 2, err
     assert sorted(file.name for file in (tmp_path / "model").iterdir()) == before
