@@ -20,6 +20,7 @@ from official.xlnet.configs.file_patterns import (
 from official.xlnet.configs.registry import ROW_FILES
 from official.xlnet.data.reading import Reading
 from official.xlnet.files.compression import ending, open_stream
+from official.xlnet.files.text import BYTE_ORDER_MARK
 
 _DETECTION_BYTES = 1 << 12
 _DEFAULT = "*.tsv"  # Pattern of the format of all other files.
@@ -32,7 +33,7 @@ class RowFormat:
     Attributes:
       rows: yields the rows of a file.
       endings: endings of file names, in lower case; of a compressed file, the ending before.
-      mark: first bytes of a file.
+      mark: first bytes of a file, after white space.
       is_marked: whether the first bytes, which begin with `mark`, are of this format; None: always.
       is_always_table: whether tasks whose files usually have a format of their own, such as CoNLL,
         read a file in this format as a table.
@@ -84,7 +85,7 @@ def row_format_of(path: str) -> RowFormat | None:
     if ROW_FILES.is_known(pattern):
         return ROW_FILES[pattern]
     with open_stream(path) as (stream, _):
-        start = stream.read(_DETECTION_BYTES)
+        start = stream.read(_DETECTION_BYTES).removeprefix(BYTE_ORDER_MARK).lstrip()
     for row_format in matching_starts(ROW_FILES, start):
         if row_format.is_marked is None or row_format.is_marked(start):
             return row_format

@@ -84,7 +84,9 @@ PROJECTS: dict[str, tuple[tuple[Registry, str, tuple[str, ...]], ...]] = {
         (registry.SETTINGS, "number_settings", ("task.name=token_regression",)),
         (registry.TEXT_FORMATS, "fasta", ("fasta",)),
         (registry.TEXT_FILES, "fasta", ("*.fasta", "*.fa", "*.faa", "*.fna", ">*")),
+        (registry.TEXT_FILES, "fasta", ("*.fastq", "*.fq", "@*")),
         (registry.ROW_FILES, "fasta_rows", ("*.fasta", "*.fa", "*.faa", "*.fna", ">*")),
+        (registry.ROW_FILES, "fasta_rows", ("*.fastq", "*.fq", "@*")),
     ),
     "survey": (
         (registry.NETWORKS, "bert", ("bert", "gpt", "gpt2")),

@@ -1,6 +1,7 @@
 """FASTA as the text of a corpus, and as rows to score and to predict."""
 
 import gzip
+import io
 import random
 import re
 
@@ -42,6 +43,72 @@ def random_sequences(seed):
 
 def test_fasta_is_a_text_format(tmp_path, monkeypatch):
     check_text_format(EXAMPLE, random_sequences("fasta"), tmp_path, monkeypatch)
+
+
+def random_file(seed):
+    """A file of FASTA as people have them, and the same without comments before it."""
+    rng = random.Random(seed)
+    newline = rng.choice(["\n", "\r\n"])
+    before = rng.sample(
+        ["", "  ", "; a comment", "#", "! > no header", "", ";MKV"], rng.randint(0, 4)
+    )
+    lines = []
+    for number in range(rng.randint(1, 7)):
+        name = f"sp|{number}"
+        lines.append(rng.choice([f">{name}", f"> {name} a kinase", f">{name}\tof a mouse ", ">"]))
+        for _ in range(rng.randint(0, 4)):
+            letters = "".join(rng.choices("ACDEFGHIKLMNPQRSTVWYacgt*-", k=rng.randint(1, 60)))
+            parts = [letters[n : n + 10] for n in range(0, len(letters), 10)]
+            lines.append(rng.choice([letters, " ".join(parts), f"  {letters}\t", ""]))
+    end = rng.choice(["", newline, newline * 3])
+    return tuple(newline.join(part) + end for part in ([*before, *lines], lines))
+
+
+@pytest.mark.parametrize("name", ["a.fasta", "a.faa.gz"])
+def test_files_are_read_as_biopython_reads_them(name, tmp_path):
+    """Blank lines and comments before the first header, blocks of ten, empty records."""
+    path = tmp_path / name
+    for seed in range(30):
+        whole, plain = random_file(f"{name} {seed}")
+        path.write_bytes(gzip.compress(whole.encode()) if name.endswith(".gz") else whole.encode())
+        records = [*SeqIO.parse(io.StringIO(plain, newline=None), "fasta")]
+        rows = read_text_rows([], str(path))
+        assert [row["text"] for row in rows] == [str(record.seq) for record in records]
+        assert [row["id"] for row in rows if not row["id"].startswith("line ")] == [
+            record.id for record in records if record.id
+        ]
+        documents, counts = corpora.read_all(path)
+        assert documents == [[str(record.seq)] for record in records if record.seq]
+        assert not counts["malformed_records"]
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "message"),
+    [
+        ("a.fastq", "@r1\nACGT\n+\nIIII\n", "expected FASTA, got FASTQ"),
+        ("a.fq.gz", "@r1\nACGT\nAC\n+r1\nIIII\nII\n", "expected FASTA, got FASTQ"),
+        ("reads", "@r1\nACGT\n+\nIIII\n", "expected FASTA, got FASTQ"),
+        ("a.fa", "@r1\nACGT\n+\nIIII\n", "expected FASTA, got FASTQ"),
+        ("a.fa", ";\nACGT\n>a\nAC\n", "a header, which begins with >, before the letters"),
+    ],
+)
+def test_other_files_are_refused(name, content, message, tmp_path):
+    path = tmp_path / name
+    path.write_bytes(gzip.compress(content.encode()) if ".gz" in name else content.encode())
+    task = TaskConfig.create(name="classification", text_columns=["seq"])
+    for read in (
+        lambda: read_text_rows([], str(path)),
+        lambda: corpora.read_all(path),
+        lambda: [*stream_task(str(path), task)],
+    ):
+        with pytest.raises(DataError, match=message):
+            read()
+
+
+def test_a_tweet_is_no_fastq(tmp_path):
+    path = tmp_path / "tweets.txt"
+    path.write_text("@ann\nYes!\n+1\n")
+    assert [row["text"] for row in read_text_rows([], str(path))] == ["@ann", "Yes!", "+1"]
 
 
 @pytest.mark.parametrize("name", FORMS)
@@ -94,7 +161,8 @@ def test_sequences_that_biopython_writes_come_with_their_ids(tmp_path):
         "It is true.",
     ]
     assert corpora.read_all(path)[0] == [["> Is it true?", "It is true."]]
-    for name, error in ((path, "malformed_records 1"), ("no", "a header, which begins with >")):
-        (tmp_path / "no").write_text("ACGT\n")
-        with pytest.raises(DataError, match=error):
-            train_vocabulary([str(tmp_path / name)], str(tmp_path / "v"), 40, format="fasta")
+    path.write_text(">a\nMKTAYIAKQR QISFVKSHFS RQ\nLE\n")  # Blocks of ten letters.
+    assert read_text_rows([], str(path)) == [{"id": "a", "text": "MKTAYIAKQRQISFVKSHFSRQLE"}]
+    (tmp_path / "no").write_text("ACGT\n")
+    with pytest.raises(DataError, match="a header, which begins with >"):
+        train_vocabulary([str(tmp_path / "no")], str(tmp_path / "v"), 40, format="fasta")
