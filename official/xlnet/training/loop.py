@@ -176,6 +176,7 @@ class Loop(keras.callbacks.Callback):
         self.workers.require_agreement(
             lambda: {
                 "version": __version__,
+                "Keras": f"{keras.__name__} {keras.__version__}",
                 "configuration": self.config.as_dict(),
                 **inputs,
                 "vocabulary": Tokenizer(self._vocab).sha256,

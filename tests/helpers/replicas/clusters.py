@@ -21,7 +21,9 @@ def strategies_of_replicas():
     return sorted({*STRATEGIES.names()} - {"one_device", "tpu"})
 
 
-def start_cluster(strategy, arguments, replicas=2, program="official.xlnet.cli", last=()):
+def start_cluster(
+    strategy, arguments, replicas=2, program="official.xlnet.cli", last=(), last_env=()
+):
     """Starts the processes of an `xlnet` command on two replicas.
 
     Args:
@@ -31,6 +33,7 @@ def start_cluster(strategy, arguments, replicas=2, program="official.xlnet.cli",
       replicas: number of replicas.
       program: module that is run with them.
       last: flags of the last worker alone, in place of those of the same name; `--set` adds.
+      last_env: environment variables of the last worker alone, as pairs.
 
     Returns:
       The processes.
@@ -46,6 +49,7 @@ def start_cluster(strategy, arguments, replicas=2, program="official.xlnet.cli",
             for index in range(replicas)
         ]
         environments = [{**os.environ, "TF_CONFIG": json.dumps(each)} for each in clusters]
+    environments[-1].update(last_env)
     replaced = {flag.partition("=")[0] for flag in last} - {"--set"}
     words_of_last = [word for word in words if word.partition("=")[0] not in replaced]
     commands = [*[words] * (len(environments) - 1), [*words_of_last, *last]]

@@ -7,7 +7,7 @@ import functools
 import hashlib
 import json
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -22,6 +22,7 @@ _LOG_SECONDS = 30
 # Messages of collective operations and of the coordination service after a worker was lost.
 _LOST = re.compile(r"Collective ops is aborted|heartbeat|unhealthy|[Ss]ocket closed|[Cc]onnect")
 _DIGEST_BYTES = 7  # Bytes of a SHA-256 that fit into an int64.
+_SHORT_CHARS = 40  # Values of workers that differ are cut to so many characters in messages.
 
 
 @WORKERS.register("CollectiveAllReduceStrategy")
@@ -52,19 +53,21 @@ class ClusterWorkers(Workers):
         self._num_workers = num_workers
 
     def require_agreement(self, get_aspects: Callable[[], Mapping[str, Any]]) -> None:
-        aspects = get_aspects()
+        aspects = {name: _canonical_json(value) for name, value in get_aspects().items()}
         digests_NA = np.zeros((self._num_workers, len(aspects)), np.int64)
         this_worker = self._strategy.cluster_resolver.task_id
-        digests_NA[this_worker] = [_digest(value) for value in aspects.values()]
+        digests_NA[this_worker] = [_digest(text) for text in aspects.values()]
         with elapsed_time(f"waiting for all {self._num_workers} workers", _LOG_SECONDS):
             all_digests_NA = self._sum(digests_NA)
         for name, digests_N in zip(aspects, all_digests_NA.T, strict=True):
             differing = np.flatnonzero(digests_N != digests_N[0])
             if len(differing):
+                texts = self._gather(aspects[name], workers=(0, int(differing[0])))
+                difference = describe_difference(*map(json.loads, texts))
                 raise ConfigError(
                     f"workers: expected the same {name} on all {self._num_workers}, got another "
-                    f"one on worker {', '.join(map(str, differing))} than on worker 0; start all "
-                    "of them with the same command and files"
+                    f"one on worker {', '.join(map(str, differing))} than on worker 0 "
+                    f"({difference}); start all of them with the same command and files"
                 )
 
     def any(self, is_true: bool) -> bool:
@@ -92,6 +95,25 @@ class ClusterWorkers(Workers):
         this_worker = (resolver.task_type, str(resolver.task_id))
         named = sorted(set(re.findall(r"/job:(\w+)/(?:replica:0/)?task:(\d+)", message)))
         return [f"{job} {index}" for job, index in named if (job, index) != this_worker]
+
+    def _gather(self, text: str, workers: Sequence[int]) -> list[str]:
+        """Returns the texts of some workers; all workers have to call it.
+
+        Args:
+          text: that of this worker.
+          workers: indices of the workers whose texts are returned.
+        """
+        this_worker = self._strategy.cluster_resolver.task_id
+        encoded_text = np.frombuffer(text.encode(), np.uint8)
+        lengths_W = self._sum(np.array([(w == this_worker) * len(encoded_text) for w in workers]))
+        bytes_WL = np.zeros((len(workers), max(lengths_W)), np.int64)
+        if this_worker in workers:
+            bytes_WL[workers.index(this_worker), : len(encoded_text)] = encoded_text
+        texts = self._sum(bytes_WL).astype(np.uint8)
+        return [
+            row_L[:length].tobytes().decode()
+            for row_L, length in zip(texts, lengths_W, strict=True)
+        ]
 
     def _sum(self, array: np.ndarray) -> np.ndarray:
         """Returns the sum of an int64 array over all workers."""
@@ -122,7 +144,35 @@ def _adder(
     return tf.function(add, autograph=False)
 
 
-def _digest(value: Any) -> int:
-    text = json.dumps(value, sort_keys=True, default=repr)
+def describe_difference(first: Any, other: Any) -> str:
+    """Returns in which value two workers differ, for a message: `KEY: OTHER, not FIRST`.
+
+    Args:
+      first: JSON of the first worker.
+      other: JSON of another worker, which is not the same.
+
+    Example:
+      >>> describe_difference({"training": {"seed": 3}}, {"training": {"seed": 5}})
+      'training.seed: 5, not 3'
+    """
+    keys: list[str] = []
+    while isinstance(first, dict) and isinstance(other, dict):
+        key = next(key for key in {**first, **other} if first.get(key) != other.get(key))
+        first, other = first.get(key), other.get(key)
+        keys.append(key)
+    path = f"{'.'.join(keys)}: " if keys else ""
+    return f"{path}{_short(other)}, not {_short(first)}"
+
+
+def _short(value: Any) -> str:
+    text = value if isinstance(value, str) else json.dumps(value)
+    return text if len(text) <= _SHORT_CHARS else f"{text[:_SHORT_CHARS]}…"
+
+
+def _canonical_json(value: Any) -> str:
+    return json.dumps(value, sort_keys=True, default=repr)
+
+
+def _digest(text: str) -> int:
     digest = hashlib.sha256(text.encode()).digest()
     return int.from_bytes(digest[:_DIGEST_BYTES], "big")
