@@ -57,9 +57,7 @@ def test_a_part_that_does_not_exist_is_refused(world, shard, tmp_path, capfd):
 
 
 @pytest.mark.usefixtures("eager")
-def test_a_killed_command_is_gone_on_with_unless_its_input_has_changed(
-    world, tmp_path, monkeypatch
-):
+def test_a_killed_command_is_gone_on_with_where_its_input_is_the_same(world, tmp_path, monkeypatch):
     task = world.task("classification")
     source = tmp_path / "dev.tsv"
     source.write_bytes(pathlib.Path(task.dev).read_bytes())
@@ -81,12 +79,12 @@ def test_a_killed_command_is_gone_on_with_unless_its_input_has_changed(
             command("predict", status=130, **flags)
         assert len(os.listdir(tmp_path / "out")) == 2  # The former result is still there.
         if is_changed:
-            source.write_text(source.read_text() + source.read_text().splitlines()[-1] + "\n")
+            lines = source.read_text().splitlines()
+            source.write_text("\n".join([*lines[:9], lines[-1], *lines[9:]]) + "\n")
         result = command("predict", **flags)
         assert is_changed or result["tokens"] == whole["tokens"]
-        assert (result["rows"], result.get("resumed_rows", 0)) == (
-            (42, 0) if is_changed else (41, 14)
-        )
+        # Rows before the change are the same.
+        assert (result["rows"], result["resumed_rows"]) == ((42, 7) if is_changed else (41, 14))
         assert is_changed or flags["output"].read_bytes() == expected
         assert os.listdir(tmp_path / "out") == ["p"]
 
@@ -130,20 +128,21 @@ def test_a_killed_job_on_texts_is_gone_on_with(job, world, tmp_path, monkeypatch
             raise KeyboardInterrupt
         return answer(*arguments, **options)
 
-    for is_changed in (False, True):
+    as_lines = tmp_path / "texts.txt"  # The same bytes, each line of which is a text.
+    as_lines.write_bytes(source.read_bytes())
+    for changed in ({}, {"input": as_lines}, {"layer" if verb == "embed" else "seed": 1}):
+        before = output.read_bytes()
         with monkeypatch.context() as patch:
             calls = itertools.count()
             patch.setattr(*where, killed)
-            command(verb, *more, *JOBS[job][0], status=130, **flags)
-        assert len(os.listdir(tmp_path)) == 3 and output.read_bytes() == expected
-        if is_changed:
-            flags["layer" if verb == "embed" else "seed"] = 1
+            command(verb, *more, *JOBS[job][0], status=130, **flags | changed)
+        assert len(os.listdir(tmp_path)) == 4 and output.read_bytes() == before
         result = command(verb, *more, *JOBS[job][0], **flags)
-        assert result.pop("resumed_rows", 0) == (0 if is_changed else 4)
-        assert len(os.listdir(tmp_path)) == 2
+        assert result.pop("resumed_rows", 0) == (0 if changed else 4)
+        assert len(os.listdir(tmp_path)) == 3
         for each in (result, whole):
             each.pop("texts_per_second", None)
-        assert is_changed or (result == whole and output.read_bytes() == expected)
+        assert result == whole and output.read_bytes() == expected
 
 
 def test_following_goes_on_where_the_run_removes_a_checkpoint_that_is_copied(tmp_path, monkeypatch):

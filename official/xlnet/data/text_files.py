@@ -118,13 +118,14 @@ class Answers:
         """Context manager that yields an iterator over the chunks and their answers.
 
         With an identity, answers are also appended to `.NAME.….partial` beside the output file,
-        from which a call with the same identity goes on. It stays after an error, and is removed
-        when the block succeeds. Those of earlier calls to the same file are removed, unless a
+        from which a call with the same identity continues while its rows, as they were read, are
+        the same. The file stays after an error, and is removed when the block succeeds. Those of earlier calls to the same file are removed, unless a
         process is writing them.
 
         Args:
           path: the output file; None or `-` for standard output.
-          identity: JSON of everything that the answers depend on; None: no answer is kept.
+          identity: JSON of all that answers depend on besides the rows of their chunk and the
+            number of rows before it; None: no answer is kept.
 
         Raises:
           DataError: another process is writing the same.
@@ -147,21 +148,28 @@ class Answers:
         size = 0
         for chunk in self._chunks:
             line = file.readline() if file else b""
-            if line.endswith(b"\n"):
-                answer, counts = parse_json(line.decode(), "the partial file")
+            rows = _checksum(chunk) if file else ""
+            kept = parse_json(line.decode(), "the partial file") if line.endswith(b"\n") else []
+            if kept and kept[0] == rows:
+                _, answer, counts = kept
                 self._counts.update(counts)
                 self.kept += len(chunk)
             else:
                 before = self._counts.copy()
                 answer = self._answer(chunk)
                 if file:
-                    file.truncate(size)  # A line may be incomplete.
-                    line = json_text([answer, self._counts - before]).encode() + b"\n"
+                    file.truncate(size)  # A line may be incomplete, or answer other rows.
+                    line = json_text([rows, answer, self._counts - before]).encode() + b"\n"
                     file.write(line)
                     file.flush()
             size += len(line)
             self.done += len(chunk)
             yield chunk, answer
+
+
+def _checksum(rows: Sequence[Any]) -> str:
+    """A checksum of all values of rows, with their types and the order of their columns."""
+    return hashlib.sha256(repr(rows).encode("utf-8", "backslashreplace")).hexdigest()
 
 
 @contextlib.contextmanager

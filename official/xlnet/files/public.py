@@ -13,6 +13,7 @@ from official.xlnet.errors import StoppedError, XLNetError
 from official.xlnet.files.arguments import require_outputs_apart
 from official.xlnet.files.call_arguments import check_arguments
 from official.xlnet.files.flags_in_messages import name_arguments
+from official.xlnet.files.running_call import RunningCall, as_running_call
 from official.xlnet.files.urls import local_paths
 
 _P = ParamSpec("_P")
@@ -25,7 +26,8 @@ def public(**former: str) -> Callable[[Callable[_P, _T]], Callable[_P, _T]]:
     Each argument is conformed to its annotation, or to the type of its default, see `conform`.
     While the call runs, a URL of a `Path` is a local copy, and one of an `OutputFile`,
     `OutputDirectory` or `RunDirectory` a local path whose content is uploaded, see `local_paths`.
-    Options that have become verbs of their own are understood, see `former_options`.
+    Options that have become verbs of their own are understood, see `former_options`. `running_call`
+    returns the call, with all arguments.
 
     Args:
       **former: {former name of a parameter: its name}; the former one is taken, too, and logged.
@@ -43,6 +45,7 @@ def public(**former: str) -> Callable[[Callable[_P, _T]], Callable[_P, _T]]:
 
     def decorate(function: Callable[_P, _T]) -> Callable[_P, _T]:
         signature = inspect.signature(function)
+        defaults = {name: given.default for name, given in signature.parameters.items()}
 
         @functools.wraps(function)
         def call(*args: _P.args, **kwargs: _P.kwargs) -> _T:
@@ -62,7 +65,9 @@ def public(**former: str) -> Callable[[Callable[_P, _T]], Callable[_P, _T]]:
                 uses = check_arguments(function, bound.arguments)
                 require_outputs_apart(bound.arguments, uses)
                 with local_paths(bound.arguments, uses) as named:
-                    return named(function(*bound.args, **bound.kwargs))
+                    arguments = {**defaults, **bound.arguments}
+                    with as_running_call(RunningCall(function.__name__, arguments, uses)):
+                        return named(function(*bound.args, **bound.kwargs))
             except KeyboardInterrupt as error:
                 raise StoppedError(*error.args or ["interrupted"]) from None
             except XLNetError as error:

@@ -22,7 +22,7 @@ from official.xlnet.data.text_files import Answers
 from official.xlnet.errors import ConfigError, require_config
 from official.xlnet.files.arguments import STANDARD
 from official.xlnet.inference.embedding import TextEmbedder
-from official.xlnet.jobs.identity import identity_of
+from official.xlnet.jobs.identity import identity_of_call
 from official.xlnet.modeling.kernels.product_type import matmul_precision
 from official.xlnet.runtime.progress import Progress, per_second, waiting
 
@@ -92,7 +92,7 @@ def embed_texts(call: EmbeddingCall) -> dict[str, Any]:
         noun="texts" if num_rows else "",
         more=lambda: f", windows: {embedder.num_windows}",
     )
-    resuming = answers.resuming(call.output, identity_of(call, chunk_size))
+    resuming = answers.resuming(call.output, identity_of_call())
     with matmul_precision(call.products), resuming as answered:
         results = _results(answered, embedder.width)
         if call.is_lines:

@@ -17,7 +17,7 @@ from official.xlnet.inference.decoding.sampling import Sampling
 from official.xlnet.inference.decoding.target_rows import Decoder, OneByOne
 from official.xlnet.inference.generation import TextWriter
 from official.xlnet.inference.language_model import loaded
-from official.xlnet.jobs.identity import identity_of
+from official.xlnet.jobs.identity import identity_of_call
 from official.xlnet.tokenization.blanks import has_blank
 
 
@@ -25,7 +25,7 @@ from official.xlnet.tokenization.blanks import has_blank
 class GenerationCall:
     """The arguments of `official.xlnet.api.generate.generate_file`.
 
-    A verb with more arguments has a subclass, so that resumed answers depend on these, too.
+    A verb with more arguments has a subclass.
     """
 
     model: str
@@ -63,7 +63,7 @@ def generate_texts(call: GenerationCall, decoder: Decoder | None = None) -> dict
         counts.update(empty=sum(not text.strip() for text in texts))
         return [{"output": output} for output in outputs]
 
-    written = write_answers(call, chunks, num_rows, answer, counts)
+    written = write_answers(call.output, chunks, num_rows, answer, counts)
     log_counts(call.input or "text", {"texts": written["texts"], **counts})
     results = {name: counts[name] for name in ("continued", "filled", "empty")}
     if "resumed_rows" in written:
@@ -72,7 +72,7 @@ def generate_texts(call: GenerationCall, decoder: Decoder | None = None) -> dict
 
 
 def write_answers(
-    call: Any,
+    output: str | None,
     chunks: Iterable[list[Row]],
     num_rows: int,
     answer: Callable[[list[Row]], list[dict[str, Any]]],
@@ -81,7 +81,7 @@ def write_answers(
     """Writes the columns of each row and of its answer; a killed call is resumed.
 
     Args:
-      call: a dataclass of all arguments of the call; see `identity_of`.
+      output: the output file; None or `-` for standard output.
       chunks: the rows.
       num_rows: number of all rows; 0 if they come from standard input.
       answer: function of the rows of a chunk to a dictionary of columns for each.
@@ -92,9 +92,8 @@ def write_answers(
     """
     noun = "texts" if num_rows else ""
     answers = Answers(chunks, answer, counts, total=num_rows, noun=noun)
-    identity = identity_of(call, generation.BATCH_SIZE)
-    with answers.resuming(call.output, identity) as answered:
-        write_json_lines(call.output, _with_columns(answered))
+    with answers.resuming(output, identity_of_call()) as answered:
+        write_json_lines(output, _with_columns(answered))
     written = {"texts": answers.done}
     if answers.kept:
         written["resumed_rows"] = answers.kept

@@ -24,7 +24,7 @@ from official.xlnet.data.text_counts import check_unknown, log_counts
 from official.xlnet.data.text_files import Answers, batched, incoming_rows
 from official.xlnet.errors import require_config
 from official.xlnet.files.arguments import STANDARD
-from official.xlnet.jobs.identity import identity_of
+from official.xlnet.jobs.identity import identity_of_call
 from official.xlnet.modeling.kernels.product_type import matmul_precision
 from official.xlnet.runtime.progress import per_second
 
@@ -52,7 +52,7 @@ def predict_here(call: PredictionCall) -> dict[str, Any]:
     ensemble = Ensemble(call.model)
     settings, counts, unit = ensemble.task.config.task, ensemble.task.counts, ensemble.unit
     chunks = _chunks(call.input, settings, part, num_parts, unit, unit)
-    identity = identity_of(call, unit)
+    identity = identity_of_call()
     with matmul_precision(call.products):
         return _write(call.input, call.output, chunks, ensemble.predict, counts, identity)
 

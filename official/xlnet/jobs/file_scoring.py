@@ -21,7 +21,7 @@ from official.xlnet.inference.orders import OF_WINDOWS
 from official.xlnet.inference.score import Score, standard_error
 from official.xlnet.inference.scoring import Scorer
 from official.xlnet.inference.text_parts import Span, in_context
-from official.xlnet.jobs.identity import identity_of
+from official.xlnet.jobs.identity import identity_of_call
 from official.xlnet.runtime.perplexity import perplexity
 from official.xlnet.tokenization.special_tokens import SPECIAL_PIECES, UNK_ID, WORD_START
 
@@ -32,7 +32,7 @@ CHUNK_SIZE = 256  # Texts that are scored together, and lost when the command is
 class ScoringCall:
     """The arguments of a call that scores texts; see `official.xlnet.api.score.score_file`.
 
-    A verb with more arguments has a subclass, so that resumed answers depend on these, too.
+    A verb with more arguments has a subclass.
     """
 
     model: str
@@ -183,8 +183,7 @@ class FileScoring:
             noun="texts" if self._num_rows else "",
             more=lambda: f", windows: {self.scorer.num_windows}",
         )
-        identity = identity_of(self._call, CHUNK_SIZE)
-        with answers.resuming(self._call.output, identity) as answered:
+        with answers.resuming(self._call.output, identity_of_call()) as answered:
             yield self._counted(answered)
         self._num_resumed = answers.kept
 

@@ -1,4 +1,4 @@
-"""Identity of a call: everything its answers depend on, so that a killed call can be resumed."""
+"""Identity of a call: all its arguments, so that a killed call is resumed by the same call only."""
 
 from __future__ import annotations
 
@@ -10,38 +10,49 @@ from official.xlnet.checkpoints.any_format import load_config, weights_checksum
 from official.xlnet.files.arguments import STANDARD
 from official.xlnet.files.atomic import is_stream
 from official.xlnet.files.checksums import sha256_of
+from official.xlnet.files.running_call import running_call
+from official.xlnet.tokenization.special_tokens import (
+    ADDED_JSON,
+    SETTINGS,
+    TOKENIZER_JSON,
+    VOCAB_FILE,
+)
+
+_VOCABULARY = (VOCAB_FILE, TOKENIZER_JSON, SETTINGS, ADDED_JSON)
+_ROWS = "input"  # Answers are kept with the rows as they were read, see `Answers`.
 
 
-def identity_of(call: Any, chunk_size: int) -> dict[str, Any] | None:
-    """Returns JSON of everything that the answers of a call depend on; see `Answers`.
+def identity_of_call() -> dict[str, Any] | None:
+    """Returns JSON of all that answers depend on besides their rows; see `Answers`.
 
-    That is every argument, with what is in the models and in the input file in the place of their
-    paths, and without the output. How a file is read depends on its name and its folder's, too.
-
-    Args:
-      call: a dataclass of all arguments of a verb, from which its job reads them; among them
-        `model`, one or several, `input` and `output`.
-      chunk_size: number of rows that are answered together.
+    That is every argument of the public function that is running, whichever there are, with the
+    content of models and files in place of their paths; without `input` and outputs.
 
     Returns:
-      None where no answer can be kept: one of the files is a stream, a folder or a data set.
+      None where no answer can be kept: the output is a stream, or no public function is running.
     """
-    arguments = dict(vars(call))
-    output, source, model = (arguments.pop(name) for name in ("output", "input", "model"))
-    is_file = output not in (None, STANDARD) and not is_stream(str(output))
-    if not is_file or not (source is None or os.path.isfile(source)):
+    call = running_call()
+    if call is None:
         return None
-    models = [model] if isinstance(model, str) else model
-    content, names = None, None
-    if source is not None:
-        content = sha256_of(source)
-        names = os.path.abspath(source).split(os.sep)[-2:]
-    return {
-        "version": __version__,
-        "call": type(call).__name__,
-        "models": [[weights_checksum(path), load_config(path).as_dict()] for path in models],
-        "input": content,
-        "input_names": names,
-        "chunk_size": chunk_size,
-        **arguments,
-    }
+    identity: dict[str, Any] = {"version": __version__, "function": call.name}
+    for name, value in call.arguments.items():
+        use = call.uses.get(name, "")
+        if use.startswith("write"):
+            if value == STANDARD or is_stream(value):
+                return None
+        elif name == "output":  # None: standard output.
+            return None
+        elif use == "read" and name != _ROWS:
+            paths = [value] if isinstance(value, str) else value
+            identity[name] = [_content(path) for path in paths]
+        elif name != _ROWS:
+            identity[name] = value
+    return identity
+
+
+def _content(path: str) -> Any:
+    """JSON of the content of a file, or of a model: configuration, weights and vocabulary."""
+    if os.path.isfile(path):
+        return sha256_of(path)
+    vocabulary = [sha256_of(os.path.join(path, name)) for name in _VOCABULARY]
+    return [weights_checksum(path), load_config(path).as_dict(), vocabulary]

@@ -45,7 +45,7 @@ def rank_candidates(call: CandidatesCall) -> dict[str, Any]:
             answers.append({"candidates": as_json})
         return answers
 
-    return write_answers(call, chunks, num_rows, answer, tokenizer.counts)
+    return write_answers(call.output, chunks, num_rows, answer, tokenizer.counts)
 
 
 @dataclasses.dataclass(frozen=True)
