@@ -119,8 +119,8 @@ class Answers:
 
         With an identity, answers are also appended to `.NAME.….partial` beside the output file,
         from which a call with the same identity continues while its rows, as they were read, are
-        the same. The file stays after an error, and is removed when the block succeeds. Those of earlier calls to the same file are removed, unless a
-        process is writing them.
+        the same. The file stays after an error, and is removed when the block succeeds. Those of
+        earlier calls to the same file are removed, unless a process is writing them.
 
         Args:
           path: the output file; None or `-` for standard output.

@@ -11,9 +11,8 @@ from absl import logging
 
 from official.xlnet.errors import StoppedError, XLNetError
 from official.xlnet.files.arguments import require_outputs_apart
-from official.xlnet.files.call_arguments import check_arguments
+from official.xlnet.files.call_arguments import RunningCall, as_running_call, check_arguments
 from official.xlnet.files.flags_in_messages import name_arguments
-from official.xlnet.files.running_call import RunningCall, as_running_call
 from official.xlnet.files.urls import local_paths
 
 _P = ParamSpec("_P")

@@ -9,8 +9,8 @@ from official.xlnet import __version__
 from official.xlnet.checkpoints.any_format import load_config, weights_checksum
 from official.xlnet.files.arguments import STANDARD
 from official.xlnet.files.atomic import is_stream
+from official.xlnet.files.call_arguments import running_call
 from official.xlnet.files.checksums import sha256_of
-from official.xlnet.files.running_call import running_call
 from official.xlnet.tokenization.special_tokens import (
     ADDED_JSON,
     SETTINGS,
