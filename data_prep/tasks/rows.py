@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 from official.xlnet.configs.task import TaskConfig
 from official.xlnet.data.examples import Example
 from official.xlnet.data.reading import Reading
-from official.xlnet.errors import require_data
+from official.xlnet.errors import DataError, require_data
 from official.xlnet.files.schema import shown
 
 Row = dict[str, Any]
@@ -132,20 +132,59 @@ def texts(row: Row, column: str) -> list[str]:
     return [_text(item, column) for item in value]
 
 
-def number(row: Row, column: str, most: float = MAX_NUMBER) -> float:
-    """A finite number from `-most` to `most`; truth values are 0 and 1."""
-    name = _text(row.get(column), column, "a number")
+def number(
+    row: Row, column: str, most: float = MAX_NUMBER, *, takes_truth_values: bool = False
+) -> float:
+    """A finite number from `-most` to `most`, which may be written as text.
+
+    Args:
+      row: the row.
+      column: its column.
+      most: the largest absolute value.
+      takes_truth_values: whether true and false are 1 and 0; they are no numbers otherwise.
+
+    Raises:
+      WrongRowError: it is another value, NaN, infinite or too large.
+
+    Example:
+      >>> number({"score": "-1.5"}, "score"), number({"score": 2}, "score")
+      (-1.5, 2.0)
+    """
+    found = row.get(column)
+    is_number_or_text = isinstance(found, int | float | str)
+    name = str(found).strip().lower() if is_number_or_text else ""
+    if takes_truth_values:
+        name = _TRUTH.get(name, name)
     try:
         # Python also reads `1_000` and the digits of other scripts.
-        is_plain = name.isascii() and "_" not in name
-        value = float(_TRUTH.get(name.strip().lower(), name)) if is_plain else math.nan
-    except ValueError:
+        value = float(name) if name.isascii() and "_" not in name else math.nan
+    except (ValueError, OverflowError):
         value = math.nan
     if not abs(value) <= most:
-        raise WrongRowError(
-            f"expected a number of at most {most:g} in {column!r}, got {shown(row[column])}"
-        )
+        expected = f"a number of at most {most:g} in {column!r}"
+        got = shown(found) if column in row else f"the columns {listed(row)}"
+        raise WrongRowError(f"expected {expected}, got {got}")
     return value
+
+
+def numbers(rows: Iterable[Row], column: str, path: str) -> list[float]:
+    """The number of each row; see `number`.
+
+    Args:
+      rows: the rows.
+      column: their column.
+      path: names the rows in errors.
+
+    Raises:
+      DataError: a row has none.
+    """
+    values = []
+    for row_number, row in enumerate(rows, start=1):
+        try:
+            values.append(number(row, column))
+        except WrongRowError as error:
+            raise DataError(f"{path}, row {row_number}: {error}") from None
+    return values
 
 
 def listed(columns: Iterable[str]) -> str:

@@ -77,14 +77,14 @@ def test_the_best_of_each_n_best_list_by_weights(capfd, world, tmp_path):
     assert "line 2: expected an id and words, got a blank line" in refused(run(capfd, *kaldi))
 
 
-@pytest.mark.parametrize("score", [float("nan"), float("inf"), True, "-1.5", None])
+@pytest.mark.parametrize("score", [float("nan"), float("inf"), True, "low", None])
 def test_scores_that_are_not_finite_numbers_are_refused(score, capfd, world, tmp_path):
     """NaN would be the best if it came first."""
     hyps = [{"text": "the cat", "am": -1.5}, {"text": "sat", "am": score}]
     (tmp_path / "a.jsonl").write_text(json.dumps({"hyps": hyps}))
     flags = [f"--model={world.pretrained}", f"--input={tmp_path}/a.jsonl", "--weights=am:1"]
     sentence = refused(run(capfd, "rescore", *flags))
-    assert "a.jsonl, " in sentence and "am" in sentence
+    assert "a.jsonl, row 2: expected a number of at most 1e+18 in 'am', got" in sentence
 
 
 @pytest.mark.parametrize(

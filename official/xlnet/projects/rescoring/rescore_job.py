@@ -7,11 +7,11 @@ import math
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
+from data_prep.tasks.rows import WrongRowError, number, numbers
 from data_prep.tasks.text_rows import Row
 from official.xlnet.data.json_lines import write_json_lines
 from official.xlnet.data.result_files import require_json_lines
-from official.xlnet.errors import ConfigError, require_config, require_data
-from official.xlnet.files.schema import shown
+from official.xlnet.errors import ConfigError, require_config
 from official.xlnet.jobs.file_scoring import (
     FileScoring,
     ScoredRow,
@@ -61,23 +61,16 @@ def _weights(arguments: Sequence[str]) -> dict[str, float]:
         name, _, value = argument.partition(":")
         require_config(name not in weights, "weights", "each name once", f"{name!r} twice")
         try:
-            weights[name] = float(value)
-        except ValueError:
-            weights[name] = math.nan
-        if not math.isfinite(weights[name]):
-            raise ConfigError(f"weights: expected NAME:NUMBER, got '{name}:{value}'")
+            weights[name] = number({"weight": value}, "weight")
+        except WrongRowError:
+            raise ConfigError(f"weights: expected NAME:NUMBER, got '{name}:{value}'") from None
     return weights
 
 
 def _require_scores(path: str, rows: Sequence[Row], weights: Mapping[str, float]) -> None:
     """Raises `DataError` unless all hypotheses have the scores that have a weight."""
-    names = weights.keys() - {"lm"}
-    for row_number, row in enumerate(rows, start=1):
-        for name in names:
-            is_number = type(row.get(name)) in (int, float) and math.isfinite(row[name])
-            got = shown(row[name]) if name in row else f"the keys {', '.join(row)}"
-            place = f"{path}, hypothesis {row_number}"
-            require_data(is_number, place, f"a finite number {name!r}", got)
+    for name in weights.keys() - {"lm"}:
+        numbers(rows, name, path)
 
 
 def _best(scored: Iterable[ScoredRow], weights: Mapping[str, float]) -> list[dict[str, Any]]:
@@ -86,7 +79,8 @@ def _best(scored: Iterable[ScoredRow], weights: Mapping[str, float]) -> list[dic
     for hypothesis in scored:
         values = {**hypothesis.row, "lm": hypothesis.score.total}
         row = {**hypothesis.columns(), **hypothesis.marks()}
-        row["weighted"] = math.fsum(weight * values[name] for name, weight in weights.items())
+        products = [weight * number(values, name) for name, weight in weights.items()]
+        row["weighted"] = math.fsum(products)
         utterance = row["utterance"]
         if utterance not in best or row["weighted"] > best[utterance]["weighted"]:
             best[utterance] = row

@@ -170,7 +170,7 @@ def read_label(row: Row, column: str, settings: TaskConfig) -> Label:
                 f"{shown(value)}"
             )
         return names
-    if settings.name == "regression" and not isinstance(value, str | None):
+    is_missing = value is None or not str(value).strip()
+    if settings.name == "regression" and not is_missing:
         return number(row, column)
-    name = class_name(value, column)
-    return number(row, column) if settings.name == "regression" else name
+    return class_name(value, column)

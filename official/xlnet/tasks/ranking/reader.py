@@ -62,7 +62,7 @@ def read_ranking(reading: Reading) -> Iterator[RankingExample]:
             query_id = row_id(row, "query_id", line)
         relevance = None
         if reading.with_labels:
-            relevance = number(row, "relevance", HIGHEST_GRADE)
+            relevance = number(row, "relevance", HIGHEST_GRADE, takes_truth_values=True)
         return RankingExample(
             id=row_id(row, "document_id", line),
             query_id=query_id,
