@@ -186,7 +186,14 @@ class Parameter:
         default = list(self.default) if isinstance(self.default, tuple) else self.default
         empty: Any = None if self.is_required else []
         if self.container and COMMAS in self.rules:
-            flags.DEFINE_list(self.name, default or empty, self.text, **options)
+            flag = _JoinedListFlag(
+                flags.ListParser(),
+                flags.CsvListSerializer(","),
+                self.name,
+                default or empty,
+                self.text,
+            )
+            flags.DEFINE_flag(flag, **options)
         elif self.container:
             flags.DEFINE_multi_string(self.name, default or empty, self.text, **options)
         else:
@@ -203,10 +210,19 @@ class Parameter:
     def decoded(self, value: Any) -> Any:
         """The value of the flag as the argument of the function."""
         if self.container is dict:
-            return dict(map(_weighted, value))
+            return dict(map(weighted, value))
         if self.container and self.value_type is int:
             return [int(x) if re.fullmatch(r"-?\d{1,18}", x) else x for x in value]
         return value
+
+
+class _JoinedListFlag(flags.Flag):
+    """A list separated by commas; a flag that is repeated adds its items."""
+
+    def parse(self, argument: Any) -> None:
+        earlier = list(self.value) if self.present else []
+        super().parse(argument)
+        self.value = [*earlier, *self.value]
 
 
 # Flags of all verbs.
@@ -230,11 +246,11 @@ COMMON = (
 )
 
 
-def _weighted(argument: str) -> tuple[str, float]:
+def weighted(argument: str) -> tuple[str, float]:
     """The file of FILE or FILE=WEIGHT, and its weight.
 
     Example:
-      >>> _weighted("news.json=0.5")
+      >>> weighted("news.json=0.5")
       ('news.json', 0.5)
     """
     path, equals, weight = argument.rpartition("=")

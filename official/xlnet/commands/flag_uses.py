@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from absl import flags
 
-from official.xlnet.commands.declarations import Parameter
+from official.xlnet.commands.declarations import Parameter, weighted
 
 
 class FlagUse(NamedTuple):
@@ -66,17 +66,27 @@ def has_other_names(arguments: Sequence[str], parameters: Sequence[Parameter]) -
 
 
 def require_one_value(arguments: Sequence[str], parameters: Sequence[Parameter]) -> None:
-    """Raises `flags.Error` if a flag that holds one value is given twice, with different ones.
+    """Raises `flags.Error` if a flag that holds one value has several, or a file several weights.
+
+    Flags that are lists may be repeated: their items are joined.
 
     Args:
       arguments: the arguments of a verb.
       parameters: its flags.
     """
     for parameter in parameters:
-        if parameter.container is not None:
+        if parameter.container is list:
             continue
         uses = uses_of(parameter.name, arguments, is_switch=parameter.value_type is bool)
-        values = list(dict.fromkeys(use.value for use in uses))
-        if len(values) > 1:
-            got = " and ".join(map(repr, values))
-            raise flags.Error(f"--{parameter.name}: expected one value, got {got}")
+        values: dict[str, list[Any]] = {}  # Of the flag, or of each of its files.
+        for use in uses:
+            subject, value = f"--{parameter.name}", use.value
+            if parameter.container is dict:
+                path, value = weighted(use.value)
+                subject += f": {path}"
+            values.setdefault(subject, []).append(value)
+        for subject, found in values.items():
+            different = dict.fromkeys(found)
+            if len(different) > 1:
+                got = " and ".join(map(repr, different))
+                raise flags.Error(f"{subject}: expected one value, got {got}")

@@ -9,11 +9,14 @@ import sys
 import traceback
 
 import pytest
+from absl import flags
 
 from official.xlnet import cli
 from official.xlnet.commands.declarations import COMMON, declaration
+from official.xlnet.commands.flag_uses import require_one_value
 from official.xlnet.commands.help import verb_help
 from official.xlnet.configs.registry import DATASETS, TASKS, VERBS
+from official.xlnet.files.arguments import COMMAS
 from official.xlnet.files.public import public
 from official.xlnet.files.registry import FORMER_OPTIONS
 from official.xlnet.modeling.models import xlnet_pretrainer
@@ -34,6 +37,36 @@ def test_flags_are_the_parameters_of_the_function(verb):
         assert parameter.text, name
     others = set(parameters) - set(declared.parameters)
     assert all(parameters[name].default is not inspect.Parameter.empty for name in others), others
+
+
+LISTS = []
+for _verb in VERBS.names():
+    for _parameter in (*COMMON, *declaration(_verb).flags):
+        if _parameter.container is list:
+            LISTS.append((_verb, _parameter.name))
+
+
+@pytest.mark.parametrize(("verb", "name"), LISTS)
+def test_flags_of_lists_that_are_repeated_are_joined(verb, name):
+    flags_of_verb = (*COMMON, *declaration(verb).flags)
+    required = [f"--{x.name}=1" for x in flags_of_verb if x.is_required and x.name != name]
+    with_commas = any(x.name == name and COMMAS in x.rules for x in flags_of_verb)
+    first, items = ("1,2", ["1", "2", "3"]) if with_commas else ("1", ["1", "3"])
+    arguments = [f"--{name}={first}", *required, f"--{name}", "3"]
+    require_one_value(arguments, flags_of_verb)
+    table = declaration(verb).flag_table(COMMON)
+    table([verb, *arguments])
+    assert table[name].value == items
+
+
+def test_a_file_has_one_weight():
+    parameters = declaration("finetune").flags
+    for same in (["a=0.5", "a=0.5"], ["a", "a=1"], ["a=0.5", "b=2"]):
+        require_one_value([f"--extra_train={value}" for value in same], parameters)
+    with pytest.raises(
+        flags.Error, match=r"--extra_train: a: expected one value, got 0\.5 and 2\.0"
+    ):
+        require_one_value(["--extra_train=a=0.5", "--extra_train", "a=2"], parameters)
 
 
 SCRATCH = '''
