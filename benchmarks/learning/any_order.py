@@ -229,10 +229,12 @@ def readings(scorer: xlnet.Scorer, texts: Sequence[str], is_causal: bool) -> dic
 
 def agreement(scorer: xlnet.Scorer, texts: Sequence[str], window: int) -> dict[str, float]:
     """Fields of `Consistency`, in nats: means over the texts of at most `window` tokens."""
-    from official.xlnet.projects.any_order.consistency import Consistency, consistency
+    from official.xlnet.projects.any_order.consistency import consistency, mean_consistency
 
     short = [score.text for score in scorer(texts) if len(score.pieces) <= window]
-    return dict(zip(Consistency._fields, np.mean(consistency(scorer, short), axis=0), strict=True))
+    means = mean_consistency(consistency(scorer, short))
+    del means["compared_texts"]
+    return means
 
 
 def _span_losses(

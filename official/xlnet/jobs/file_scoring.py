@@ -207,7 +207,9 @@ class FileScoring:
         error = standard_error(self._order_totals)
         if error is not None:
             results["standard_error"] = error
-        results["perplexity"] = perplexity(-self.log_likelihood / max(1, self.num_tokens))
+        results["perplexity"] = None
+        if self.num_tokens:
+            results["perplexity"] = perplexity(-self.log_likelihood / self.num_tokens)
         results |= metrics or {}
         results |= check_unknown(self._counts, "texts")
         return results

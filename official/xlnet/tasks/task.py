@@ -160,7 +160,7 @@ class Task:
     def means_over(
         self, examples: Sequence[Example], predictions: Sequence[Prediction]
     ) -> dict[str, str]:
-        """Returns {metric: the classes that it is the mean over}, where some do not occur.
+        """Returns {metric: the classes or data sets that it is the mean over}, if not all occur.
 
         Args:
           examples: examples with labels.

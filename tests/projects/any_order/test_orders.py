@@ -9,7 +9,7 @@ from scipy.special import log_softmax
 
 from official.xlnet.errors import ConfigError, DataError
 from official.xlnet.inference.scoring import Scorer
-from official.xlnet.projects.any_order.consistency import consistency
+from official.xlnet.projects.any_order.consistency import consistency, mean_consistency
 from official.xlnet.projects.any_order.mixtures import mixture
 from tests.helpers.small_language_model import NumberTokenizer, random_model
 
@@ -115,10 +115,43 @@ def test_consistency_is_0_without_knowledge_and_as_by_hand_with(scorers):
     [found, single] = consistency(scorer, [TEXT, "12"], 5, seed=3)
     order_totals = scorer([TEXT], "random", 5, 3)[0].order_totals
     assert found.deviation == pytest.approx(np.std(order_totals, ddof=1)) and found.deviation > 0.1
-    left_first = scorer([TEXT])[0].total
-    right_first = scorer([TEXT], [3, 4, 5, 6, 0, 1, 2])[0].total
-    assert found.halves_gap == pytest.approx(abs(left_first - right_first), abs=1e-4)
-    assert found.halves_gap > 0.1 and single.halves_gap == 0
+    left, right = [[(0, len("11 30 17"))]], [[(len("11 30 17 "), len(TEXT))]]
+    parts = ((left, [[]]), (right, left), (right, [[]]), (left, right))
+    log_p = [scorer([TEXT], targets=part, given=given)[0].total for part, given in parts]
+    expected = abs(log_p[0] + log_p[1] - log_p[2] - log_p[3])
+    assert found.halves_gap == pytest.approx(expected, abs=1e-4) and expected > 0.1
+    assert single == (None, None)
+
+
+class OneCharacterTokenizer(NumberTokenizer):
+    """All tokens are of the first character, as those of `…` or `½`."""
+
+    def encode_with_offsets(self, text):
+        ids, _ = super().encode_with_offsets(text)
+        return ids, [(0, 1)] * len(ids)
+
+
+def test_halves_are_cut_in_tokens(models, scorers):
+    texts = [TEXT, "12 13", "12 13 14"]
+    expected = consistency(scorers["permutation"], texts, 2)
+    one_character = Scorer(models["permutation"], OneCharacterTokenizer(31))
+    np.testing.assert_allclose(consistency(one_character, texts, 2), expected, atol=1e-5)
+    assert min(values.halves_gap for values in expected) > 1e-3
+
+
+def test_undefined_consistency_is_left_out_of_means_and_counted(scorers):
+    texts = [TEXT, "", "12", "12 13", "30"]
+    measured = consistency(scorers["permutation"], texts, 3)
+    assert [None in values for values in measured] == [False, True, True, False, True]
+    means = mean_consistency(measured)
+    assert means.pop("compared_texts") == 2
+    for name, mean in means.items():
+        defined = [
+            getattr(values, name) for values in measured if getattr(values, name) is not None
+        ]
+        assert mean == pytest.approx(np.mean(defined)) and mean > 0
+    nothing = {"deviation": None, "halves_gap": None, "compared_texts": 0}
+    assert mean_consistency(measured[1:3]) == mean_consistency([]) == nothing
 
 
 def test_what_is_no_order_is_refused(scorers):

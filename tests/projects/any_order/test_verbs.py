@@ -80,6 +80,7 @@ def test_orders_of_a_text_are_mixed_and_compared(capfd, world):
         assert untold == {None}  # From 3 orders.
     for name in ("deviation", "halves_gap"):
         assert figures[name] == pytest.approx(np.mean([row[name] for row in rows]))
+    assert figures["compared_texts"] == 2
     totals = [rows_of(capfd, *arguments, f"--order={o}")[0]["total"] for o in ORDERS]
     assert np.std(totals) > 0
     long, outside = ["--text=" + "The cat sat. " * 99], ["--text=☃ sat."]
@@ -201,7 +202,7 @@ def test_norms_of_completions_correlate(capfd, world, tmp_path):
     assert "expected a string 'text', got the columns frame" in error
     frame.assign(cloze=["0.5", "", "0", "x"]).to_csv(tmp_path / "norms.csv", index=False)
     for wrong, message in (
-        ("cloze", "row 2, column 'cloze': expected a number, got ''"),
+        ("cloze", "norms.csv, row 2: expected a number of at most 1e+18 in 'cloze', got ''"),
         ("close", "--norms: expected a column of"),
     ):
         assert message in refused(run(capfd, *flags, f"--norms={wrong}"))

@@ -26,3 +26,15 @@ def test_macro_f1_of_several_labels_is_over_the_classes_that_occur():
     rows = [{"probabilities": dict(zip("abcd", row, strict=True))} for row in np.eye(4)[[0, 0]]]
     rows[1]["probabilities"]["d"] = 0.7  # Predicted wrongly: it occurs, with an F1 of 0.
     assert metrics_of(several, examples, rows)["u/macro_f1_is_over"] == "3 of 4 classes"
+
+
+def test_a_mean_over_some_data_sets_names_them():
+    """The checkpoint that is chosen by it is the best of these."""
+    task = task_of("classification", list("ab"))
+    several = task_of("multitask")
+    several.parts = {name: task for name in "tuv"}
+    examples = [TextExample(str(n), (), "a", name) for n, name in enumerate("vtuv")]
+    predictions = [{"label": "a", "probabilities": {"a": 0.9, "b": 0.1}}] * len(examples)
+    assert "mean_is_over" not in metrics_of(several, examples, predictions)
+    assert metrics_of(several, examples[:2], predictions[:2])["mean_is_over"] == "t, v"
+    assert metrics_of(several, examples[:1], predictions[:1])["mean_is_over"] == "v"

@@ -11,7 +11,7 @@ from official import xlnet
 from official.xlnet.configs.registry import TASKS
 from official.xlnet.data.examples import TextExample
 from official.xlnet.errors import DataError
-from official.xlnet.projects.trials.folds import folds
+from official.xlnet.projects.trials.folds import _summary, folds
 from official.xlnet.tasks.token_classification import TaggedExample
 from tests.helpers.corpora import vocabulary_dir
 from tests.unit.api.test_finetuning_api import SHORT, TINY
@@ -63,3 +63,19 @@ def test_nothing_is_selected_on_the_part_of_a_fold_that_is_held_out(tmp_path):
         xlnet.finetune(None, rows, None, f"{tmp_path}/x", **settings)
     runs = json.loads(pathlib.Path(tmp_path, "x/folds.json").read_text())["runs"]
     assert [run["metrics"]["step"] for run in runs] == [3, 3] and not finish.called
+
+
+@pytest.mark.parametrize(
+    ("scores", "mean", "over"),
+    [
+        ([0.5, 1.0], 0.75, None),
+        ([0.5, None, 1.0], 0.75, "2 of 3 folds"),
+        ([None, None], None, "0 of 2 folds"),
+    ],
+)
+def test_a_mean_over_some_folds_says_how_many(scores, mean, over):
+    runs = []
+    for score in scores:
+        runs.append({"metric": "f1", "metrics": {"f1": score}, "bag_of_words": None})
+    summary = _summary(runs)
+    assert summary["mean"] == mean and summary.get("mean_is_over") == over

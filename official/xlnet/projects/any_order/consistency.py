@@ -2,27 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from official.xlnet.configs.registry import PUBLIC_NAMES
 from official.xlnet.configs.validation import require
-from official.xlnet.inference.text_parts import Span
 
 
 class Consistency(NamedTuple):
     """How far the factorizations of one text are from each other; 0 for a consistent model.
 
+    Both are None for a text of fewer than two tokens, which has one order.
+
     Attributes:
       deviation: standard deviation of log p over random orders, in nats.
       halves_gap: |log p(A) + log p(B | A) - log p(B) - log p(A | B)| of the two halves A and B of
-        the text, each from left to right, in nats.
+        the tokens, each from left to right, in nats.
     """
 
-    deviation: float
-    halves_gap: float
+    deviation: float | None
+    halves_gap: float | None
 
 
 @PUBLIC_NAMES.register("consistency")
@@ -36,7 +37,7 @@ def consistency(
 
     Args:
       scorer: the model, a `Scorer`.
-      texts: the texts; one of fewer than two tokens has no halves, and a gap of 0.
+      texts: the texts.
       num_orders: number of random orders, at least 2.
       seed: of the orders.
 
@@ -52,29 +53,46 @@ def consistency(
     scorer.require_one_window(texts, "consistency")
     with scorer.tokenizer.uncounted():
         scores = scorer(texts, "random", num_orders, seed)
-        middles = [_middle(score.offsets) for score in scores]
-        gaps = _halves_gaps(scorer, texts, middles)
-    deviations = [float(np.std(score.order_totals, ddof=1)) for score in scores]
-    return [Consistency(*values) for values in zip(deviations, gaps, strict=True)]
+        lengths = [len(score.pieces) for score in scores]
+        # log p(A) + log p(B | A) is log p in the order (A, B), and the other sum in (B, A).
+        left_first = scorer(texts)
+        right_first = scorer(texts, [_second_half_first(length) for length in lengths])
+    measured = []
+    for length, score, left, right in zip(lengths, scores, left_first, right_first, strict=True):
+        if length < 2:
+            measured.append(Consistency(None, None))
+        else:
+            deviation = float(np.std(score.order_totals, ddof=1))
+            measured.append(Consistency(deviation, abs(left.total - right.total)))
+    return measured
 
 
-def _middle(offsets: Sequence[Span]) -> int:
-    """The character at which the second half of the tokens of a text begins; 0 without halves."""
-    return offsets[len(offsets) // 2][0] if len(offsets) > 1 else 0
+def mean_consistency(measured: Iterable[Consistency]) -> dict[str, Any]:
+    """Returns the mean of each field over the texts that have one, None without any.
+
+    Args:
+      measured: of each text.
+
+    Returns:
+      The means, and `compared_texts`, the number of texts that they are over.
+
+    Example:
+      >>> mean_consistency([Consistency(2.0, 0.5), Consistency(None, None)])
+      {'deviation': 2.0, 'halves_gap': 0.5, 'compared_texts': 1}
+    """
+    defined = [values for values in measured if None not in values]
+    if not defined:
+        return {**Consistency(None, None)._asdict(), "compared_texts": 0}
+    means = Consistency(*np.mean(defined, axis=0).tolist())
+    return {**means._asdict(), "compared_texts": len(defined)}
 
 
-def _halves_gaps(scorer: Any, texts: Sequence[str], middles: Sequence[int]) -> list[float]:
-    """`Consistency.halves_gap` of each text."""
-    halved = [(text, middle) for text, middle in zip(texts, middles, strict=True) if middle]
-    whole = [text for text, _ in halved]
-    left = [[(0, middle)] for _, middle in halved]
-    right = [[(middle, len(text))] for text, middle in halved]
-    nothing: list[list[Span]] = [[] for _ in halved]
+def _second_half_first(length: int) -> list[int]:
+    """The positions of the second half of tokens, then those of the first.
 
-    def totals(targets: list[list[Span]], given: list[list[Span]]) -> np.ndarray:
-        return np.array([score.total for score in scorer(whole, targets=targets, given=given)])
-
-    left_first = totals(left, nothing) + totals(right, left)
-    differences = left_first - totals(right, nothing) - totals(left, right)
-    gaps = iter(np.abs(differences).tolist())
-    return [next(gaps) if middle else 0.0 for middle in middles]
+    Example:
+      >>> _second_half_first(5)
+      [2, 3, 4, 0, 1]
+    """
+    middle = length // 2
+    return [*range(middle, length), *range(middle)]

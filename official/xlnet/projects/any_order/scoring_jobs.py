@@ -8,12 +8,12 @@ from typing import Any
 
 import numpy as np
 
+from data_prep.tasks.rows import numbers
 from data_prep.tasks.text_rows import Row, read_text_rows
 from official.xlnet.configs.validation import require
 from official.xlnet.data.json_lines import write_json_lines
 from official.xlnet.data.result_files import TABLES, check_ending, require_json_lines, write_rows
 from official.xlnet.data.text_files import batched
-from official.xlnet.errors import DataError
 from official.xlnet.inference.score import Score
 from official.xlnet.inference.scoring import Scorer
 from official.xlnet.jobs import file_scoring
@@ -23,7 +23,11 @@ from official.xlnet.jobs.file_scoring import (
     ScoringCall,
     check_context,
 )
-from official.xlnet.projects.any_order.consistency import Consistency, consistency
+from official.xlnet.projects.any_order.consistency import (
+    Consistency,
+    consistency,
+    mean_consistency,
+)
 from official.xlnet.projects.any_order.pairs import (
     norm_correlations,
     pair_metrics,
@@ -99,18 +103,16 @@ def score_consistency(call: ConsistencyCall) -> dict[str, Any]:
 
     job = FileScoring(call, chunks, num_rows, measure)
     job.require_one_window(lambda row: row["text"], "consistency")
-    sums = np.zeros(len(Consistency._fields))
+    measured: list[Consistency] = []
 
     def columns(scored: Iterable[ScoredRow]) -> Iterator[dict[str, Any]]:
         for text in scored:
-            sums[:] += text.measured
-            measured = Consistency(*text.measured)._asdict()
-            yield {**text.columns(), **measured, **text.marks()}
+            measured.append(Consistency(*text.measured))
+            yield {**text.columns(), **measured[-1]._asdict(), **text.marks()}
 
     with job.scored() as scored:
         write_json_lines(call.output, columns(scored))
-    means = (sums / max(1, job.num_texts)).tolist()
-    return job.results(Consistency(*means)._asdict())
+    return job.results(mean_consistency(measured))
 
 
 @dataclasses.dataclass(frozen=True)
@@ -128,28 +130,17 @@ def score_norms(call: NormsCall) -> dict[str, Any]:
     chunks, num_rows = call.chunks(needed)
     held = [*chunks]  # All of them are checked before any is scored.
     rows = [row for chunk in held for row in chunk]
-    norms = _numbers(call.norms, rows)
+    _column("norms", call.norms, rows)
+    norms = numbers(rows, call.norms, call.input or "text")
     groups = _column("group", call.group, rows) if call.group else []
     job = FileScoring(call, held, num_rows)
     job.require_window_of_order()
     with job.scored() as scored:
         texts = list(scored)
         log_likelihoods = [text.score.total for text in texts]
-        metrics = norm_correlations(log_likelihoods, norms.tolist(), groups)
+        metrics = norm_correlations(log_likelihoods, norms, groups)
         write_json_lines(call.output, ({**text.columns(), **text.marks()} for text in texts))
     return job.results(metrics)
-
-
-def _numbers(name: str, rows: Sequence[Row]) -> np.ndarray:
-    """The numbers of a column; raises `DataError` for another value."""
-    import pandas as pd
-
-    values = _column("norms", name, rows)
-    numbers = pd.to_numeric(pd.Series(values, dtype=object), errors="coerce").to_numpy(float)
-    for index in np.flatnonzero(~np.isfinite(numbers))[:1]:
-        place = f"row {index + 1}, column {name!r}"
-        raise DataError(f"{place}: expected a number, got {values[index]!r}")
-    return numbers
 
 
 @dataclasses.dataclass(frozen=True)

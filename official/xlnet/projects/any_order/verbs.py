@@ -232,8 +232,8 @@ def consistency_file(
 
     Prints one JSON object per text, as `score` does, with `deviation`, the standard deviation of
     the log-likelihood over random orders, and `halves_gap`, the gap between the two orders of the
-    text's halves; both without its context. Running the same command again resumes one that was
-    killed.
+    text's halves; both without its context, and null for a text of fewer than two tokens. Running
+    the same command again resumes one that was killed.
 
     Args:
       model: model directory.
@@ -252,7 +252,7 @@ def consistency_file(
 
     Returns:
       `texts`, `tokens`, `log_likelihood` (nats), `perplexity`, `only_unknown`; the means of
-      `deviation` and `halves_gap`.
+      `deviation` and `halves_gap` over the `compared_texts`, those of two tokens or more.
 
     Example:
       $ xlnet consistency --model=runs/model --text='The cat sat.'

@@ -154,7 +154,7 @@ class MultiTask(Task):
     def evaluate(self, examples, predictions):
         """Computes the metrics of each data set, as `subtask/metric`, and their `mean`.
 
-        `mean` is over the main metric of each data set.
+        `mean` is over the main metric of each data set that has examples; see `means_over`.
         """
         metrics: dict[str, float | None] = {}
         main = []
@@ -174,6 +174,9 @@ class MultiTask(Task):
 
     def means_over(self, examples, predictions):
         classes_of_means: dict[str, str] = {}
+        present = {example.subtask for example in examples}
+        if present != {*self.parts}:
+            classes_of_means["mean"] = ", ".join(name for name in self.parts if name in present)
         for name, part in self.parts.items():
             part_examples, part_predictions = _of_part(name, examples, predictions)
             if part_examples:

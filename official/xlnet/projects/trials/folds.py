@@ -103,6 +103,8 @@ def _summary(runs: Sequence[Run]) -> dict[str, Any]:
         "standard_deviation": float(defined.std(ddof=1)) if len(defined) > 1 else None,
         "values": scores,
     }
+    if len(defined) < len(scores):
+        summary["mean_is_over"] = f"{len(defined)} of {len(scores)} folds"
     bags_of_words = [run["bag_of_words"] for run in runs]
     if None in scores or None in bags_of_words:
         return summary

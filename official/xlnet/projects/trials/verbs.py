@@ -65,7 +65,8 @@ def cross_validate(
     Returns:
       `folds`, `metric` (the name of the metric), its `mean`, `standard_deviation` and `values`
       over folds; for a task with a bag of words, its `bag_of_words` mean, the mean `difference` and
-      the two-sided `p_value`.
+      the two-sided `p_value`. `mean_is_over` counts the folds whose metric is defined, if not all
+      are.
 
     Raises:
       ConfigError: output holds something else than folds of this configuration; or see
