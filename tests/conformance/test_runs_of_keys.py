@@ -283,7 +283,7 @@ def make_folder(parent, name):
     "settings",
     [
         # The first group has the most keys.
-        pytest.param(group, marks=[pytest.mark.slow] * (number > 0), id=f"{number}")
+        pytest.param(group, marks=[pytest.mark.nightly] * (number > 0), id=f"{number}")
         for number, group in enumerate(GROUPS_OF_PRE_TRAINING)
     ],
 )
@@ -292,9 +292,14 @@ def test_runs_of_pre_training_with_many_keys(settings, tmp_path):
         check_runs(pre_training, PRE_TRAINING, settings, tmp_path)
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(
-    "settings", GROUPS_OF_FINE_TUNING, ids=lambda group: f"{len(group)} settings"
+    "settings",
+    [
+        pytest.param(
+            group, marks=pytest.mark.nightly if number else pytest.mark.slow, id=f"{number}"
+        )
+        for number, group in enumerate(GROUPS_OF_FINE_TUNING)
+    ],
 )
 def test_runs_of_fine_tuning_with_many_keys(settings, tmp_path):
     with eagerly():
@@ -308,7 +313,7 @@ def test_runs_of_pre_training_with_one_key(row, tmp_path):
         check_runs(pre_training, PRE_TRAINING, ALL[row], tmp_path)
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_runs_of_compiled_steps(tmp_path):
     """In a graph, Python runs once for many steps."""
     settings = ["training.optimizer=lamb", "training.accumulate_steps=2"]
@@ -367,11 +372,10 @@ PAIRS = r"steps_per_execution=2, a run ends with other files \['model/averages\.
 @pytest.mark.parametrize(
     ("is_saved", "is_each_step", "sentence", "other_sentence"),
     [
-        (True, True, None, None),
-        (False, True, RESUMED, PAIRS),
-        (True, False, PAIRS, RESUMED),
+        pytest.param(True, True, None, None, id="right", marks=pytest.mark.nightly),
+        pytest.param(False, True, RESUMED, PAIRS, id="not saved"),
+        pytest.param(True, False, PAIRS, RESUMED, id="not each step", marks=pytest.mark.nightly),
     ],
-    ids=["right", "not saved", "not each step"],
 )
 def test_a_state_outside_of_the_checkpoint_or_of_the_step_is_found(
     is_saved, is_each_step, sentence, other_sentence, monkeypatch, tmp_path

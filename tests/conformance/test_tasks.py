@@ -24,21 +24,24 @@ ORACLES = METRICS | entries("ORACLES")
 WHOLE = {"classification"}  # With a fast test without `quick`.
 
 
-# Another head of question answering, and classification with several labels: slow rows only.
+# Another head of question answering, and classification with several labels: no fast rows.
 LIKE_OTHERS = {"question_answering_simple", "multi_label"}
+# Whole in `.ci/run`; all others every night.
+SLOW = {"question_answering", "token_classification", "multitask"}
 
 
 def rows_of_tasks():
-    """(task, whether it is checked quickly): each as a whole, most in a slow row; see `WHOLE`."""
+    """(task, whether it is checked quickly): each as a whole, most of them slow or nightly."""
     rows = []
     for name in TASKS.names():
         if name in WHOLE:
             rows.append((name, False))
             continue
         is_of_project = TASKS.modules.get(name, "").startswith("projects.")
-        if not is_of_project and name not in LIKE_OTHERS:
-            rows.append((name, True))
-        rows.append(pytest.param(name, False, marks=pytest.mark.slow))
+        marks = [pytest.mark.slow] if is_of_project or name in LIKE_OTHERS else []
+        rows.append(pytest.param(name, True, marks=marks))
+        mark = pytest.mark.slow if name in SLOW else pytest.mark.nightly
+        rows.append(pytest.param(name, False, marks=mark))
     return rows
 
 

@@ -110,6 +110,7 @@ def write_stars(path, number):
     return lines
 
 
+@pytest.mark.nightly
 def test_the_commands_of_the_page(directory, vocab_file, capsys):
     (directory / "configs").mkdir()
     (directory / "configs/tiny.yaml").write_text(yaml.safe_dump(TINY))

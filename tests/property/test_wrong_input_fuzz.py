@@ -140,8 +140,8 @@ def good(tmp_path_factory, vocab_file, world):
 @pytest.fixture(
     params=[
         (CHEAP, 0.12),
-        pytest.param((CHEAP, 0.35), marks=pytest.mark.slow),
-        pytest.param((EXPENSIVE, 0.1), marks=pytest.mark.slow),
+        pytest.param((CHEAP, 0.35), marks=pytest.mark.nightly),
+        pytest.param((EXPENSIVE, 0.1), marks=pytest.mark.nightly),
     ],
     ids=["cheap", "more cheap", "expensive"],
 )

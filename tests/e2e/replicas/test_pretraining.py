@@ -74,6 +74,7 @@ def test_replicas_together_are_one_device_which_goes_on(recipe, runs, tmp_path):
     assert_same_run(model_dir, directory / "one_device")
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize("precision", PRECISIONS)
 @pytest.mark.parametrize("strategy", strategies_of_replicas())
 def test_plain_fit_gives_every_replica_its_rows_and_their_memory(recipe, strategy, precision):

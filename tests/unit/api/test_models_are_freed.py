@@ -79,6 +79,7 @@ CASES = {
     "tape, eager": lambda *_: differentiate(lambda step: step),
     "tape, graph": lambda *_: differentiate(tf.function),
 }
+EVERY_TIME = {"load_encoder", "predict", "pretrainer, fit"}
 
 
 def alive():
@@ -90,7 +91,10 @@ def alive():
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", CASES)
+@pytest.mark.parametrize(
+    "name",
+    [pytest.param(name, marks=[] if name in EVERY_TIME else pytest.mark.nightly) for name in CASES],
+)
 def test_nothing_is_left(name, paths, tmp_path):
     before, entries = alive(), set(ops.gradient_registry.list())
     CASES[name](paths, tmp_path)

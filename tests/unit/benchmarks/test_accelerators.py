@@ -181,7 +181,7 @@ def test_a_slice_sums_the_gradients_of_every_weight():
 
 
 @needs_jax
-@pytest.mark.slow
+@pytest.mark.nightly
 @pytest.mark.parametrize(
     ("kind", "precision", "chip"),
     [
@@ -204,7 +204,7 @@ def test_compiled_there_is_no_loop_and_no_large_constant(kind, precision, chip):
 
 
 @needs_jax
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_recomputation_saves_memory_on_a_gpu():
     """XLA must neither keep what is computed again nor compute it before it is needed."""
     step = replace(case("classify", "mixed_float16", "GPU"), batch_size=8)
@@ -218,7 +218,7 @@ def test_recomputation_saves_memory_on_a_gpu():
 
 
 @needs_jax
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_jax_computes_the_losses_of_tensorflow(tmp_path):
     bundle.write_bundle(case("pretrain", device="GPU"), str(tmp_path), num_batches=3)
     python = os.environ[other_python.PYTHON_VARIABLE]

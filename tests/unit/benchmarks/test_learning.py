@@ -411,7 +411,7 @@ def test_few_labels_are_drawn_without_repetition_and_compared_over_seeds():
     ]
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_cues_and_pairs_separate_the_objectives():
     """What is possible with each objective is known, and learned within 0.3 nats of it."""
     chance = np.log(cues.KINDS)

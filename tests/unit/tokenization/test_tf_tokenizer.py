@@ -58,7 +58,7 @@ def test_ties_after_characters_that_normalization_changes(vocab_file, keep_accen
     check_against_python(vocab_file, ["".join(text) for text in texts], False, keep_accents)
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 @KINDS
 def test_same_ids_of_every_character(vocab_file, lowercase, keep_accents):
     characters = [chr(i) for i in range(sys.maxunicode + 1) if not 0xD800 <= i < 0xE000]

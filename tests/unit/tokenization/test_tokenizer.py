@@ -26,7 +26,7 @@ from tests.helpers.oracles.tokenizer_oracle import (
 )
 
 
-@pytest.mark.parametrize("num_lines", [70, pytest.param(20000, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("num_lines", [70, pytest.param(20000, marks=pytest.mark.nightly)])
 @pytest.mark.parametrize(("lowercase", "keep_accents"), itertools.product([False, True], repeat=2))
 def test_ids_follow_the_release_rules(vocab_file, num_lines, lowercase, keep_accents, monkeypatch):
     monkeypatch.setattr(tokenizer_module, "_TEXTS_PER_CALL", 50)
