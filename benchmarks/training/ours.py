@@ -65,12 +65,12 @@ def pretrainer(shape: Shape, config) -> tuple[XLNetPretrainer, dict[str, tf.Tens
 
 
 def finetuner(
-    shape: Shape, config, kind: str = "classify"
+    shape: Shape, config, kind: str = "classify", num_buckets: int = 1
 ) -> tuple[XLNetTaskModel, dict[str, tf.Tensor]]:
     """A compiled model of a task (`classify` or `answer`) with its optimizer, and a batch."""
     names = {"classify": "classification", "answer": "question_answering"}
     config.task = TaskConfig.create(
-        name=names[kind], labels=("no", "yes"), max_length=shape.seq_len, num_buckets=1
+        name=names[kind], labels=("no", "yes"), max_length=shape.seq_len, num_buckets=num_buckets
     )
     model = XLNetTaskModel(config)
     if config.training.lora_rank:
