@@ -12,7 +12,7 @@ import tensorflow as tf
 from official.xlnet.configs.experiment import XLNetConfig
 from official.xlnet.configs.task import TaskConfig
 from official.xlnet.configs.validation import require_one_of
-from official.xlnet.errors import require_config
+from official.xlnet.errors import require_config, require_data
 from official.xlnet.modeling.kernels.tensorflow_internals import is_compiled
 from official.xlnet.modeling.ops.keras import GuardedLayer, keras
 from official.xlnet.tasks import long_texts
@@ -44,6 +44,7 @@ class Preprocessor(GuardedLayer):
 
     Raises:
       ConfigError: texts would be compiled with XLA, which has no strings.
+      DataError: a dictionary lacks a column of texts.
 
     Example:
       >>> model = load_model("runs/film")
@@ -76,7 +77,7 @@ class Preprocessor(GuardedLayer):
         )
         task, length = self.task, self.task.max_length
         if isinstance(texts, dict):
-            texts = tuple(texts[name] for name in task.text_columns)
+            texts = _columns(texts, task)
         columns = texts if isinstance(texts, tuple) else (texts,)
         rows = [self.tokenizer(tf.reshape(column, [-1])) for column in columns]
         packed, _ = long_texts.read(rows, task, length)
@@ -107,3 +108,13 @@ class Preprocessor(GuardedLayer):
         layer = cls(tokenizer, task, padding, name=config["name"])
         layer._folder = folder  # Removed with the layer.
         return layer
+
+
+def _columns(texts: dict[str, Any], task: TaskConfig) -> tuple[Any, ...]:
+    """The columns of a dictionary that are texts; without `task.text_columns`, the only one."""
+    names, expected = task.text_columns, f"the columns {list(task.text_columns)}"
+    if not names:
+        names = tuple(texts) if len(texts) == 1 else ("",)
+        expected = "one column, as task.text_columns names none, or a tuple of columns"
+    require_data(set(names) <= texts.keys(), "inputs", expected, f"the columns {list(texts)}")
+    return tuple(texts[name] for name in names)

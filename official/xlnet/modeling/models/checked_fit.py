@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import dataclasses
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import tensorflow as tf
@@ -13,7 +13,6 @@ from absl import logging
 
 from official.xlnet.errors import ConfigError, StoppedError, require_config
 from official.xlnet.modeling.models.checked_weights import CheckedWeights
-from official.xlnet.modeling.networks.encoder_inputs import require_known
 from official.xlnet.modeling.ops.keras import (
     IS_KERAS_3,
     GuardedLayer,
@@ -21,6 +20,10 @@ from official.xlnet.modeling.ops.keras import (
     require_no_other_keras,
     sum_before_clipping,
 )
+
+if TYPE_CHECKING:
+    from official.xlnet.modeling.models.checked_data import DataChecks
+    from official.xlnet.modeling.models.checked_labels import LabelRule
 
 _SETS_THE_RATE = (
     keras.callbacks.LearningRateScheduler,
@@ -52,6 +55,7 @@ class CheckedFit(CheckedWeights, GuardedLayer, keras.Model):
     # `steps_per_execution`.
     _other_test_function: _TestFunction | None = None
     steps_per_execution: int
+    label_name: str | None = None  # Of labels among the features.
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({getattr(self, 'encoder', None)!r})"
@@ -137,9 +141,10 @@ class CheckedFit(CheckedWeights, GuardedLayer, keras.Model):
         validation_data=None,
         **kwargs,
     ):
-        """As in Keras; lists of texts and numbers are accepted, too.
+        """As in Keras; lists of texts, numbers and token ids are accepted, too.
 
         Raises:
+          DataError: token ids or labels are out of range or missing.
           ConfigError: a callback is of the other Keras, or sets the learning rate of an optimizer
             that follows a schedule, or there are class or sample weights without labels.
           StoppedError: it was interrupted; notebooks show this `KeyboardInterrupt` in one line.
@@ -147,7 +152,8 @@ class CheckedFit(CheckedWeights, GuardedLayer, keras.Model):
         require_no_other_keras("callbacks", getattr(callbacks, "callbacks", callbacks))
         _check_callbacks(callbacks, self.optimizer)
         _check_weights(x, y, **kwargs)
-        inputs, heldout = self._inputs(x), self._inputs(validation_data)
+        inputs, labels = self._rows(x, y, kwargs)
+        heldout = self._data_checks().arrays(validation_data)
         steps, heldout_steps = kwargs.get("steps_per_epoch"), kwargs.get("validation_steps")
         # Elsewhere, `_first_steps` ends the data after the steps.
         steps_to_divide = []
@@ -168,17 +174,18 @@ class CheckedFit(CheckedWeights, GuardedLayer, keras.Model):
             kwargs.setdefault("shuffle", False)
         try:
             data = self._first_steps(inputs, steps)
-            return super().fit(data, _arrays(y), batch_size, epochs, *args, **kwargs)
+            return super().fit(data, labels, batch_size, epochs, *args, **kwargs)
         except KeyboardInterrupt as error:
             raise StoppedError(*error.args or ["interrupted"]) from None
 
     def evaluate(self, x=None, y=None, *args, **kwargs):
         """As in Keras; raises `ConfigError` where there are sample weights without labels."""
         _check_weights(x, y, **kwargs)
-        inputs, steps = self._inputs(x), kwargs.get("steps")
+        inputs, labels = self._rows(x, y, kwargs)
+        steps = kwargs.get("steps")
         steps_per_execution = self._largest_execution(steps)
         if isinstance(inputs, tf.data.Dataset) or steps_per_execution == self._whole_execution:
-            return super().evaluate(self._first_steps(inputs, steps), _arrays(y), *args, **kwargs)
+            return super().evaluate(self._first_steps(inputs, steps), labels, *args, **kwargs)
         # Training and other evaluations continue with the function for whole executions. The one
         # that is traced here is kept for the next evaluation with as many steps per execution.
         whole = _TestFunction(self.steps_per_execution, self.test_function)
@@ -187,26 +194,38 @@ class CheckedFit(CheckedWeights, GuardedLayer, keras.Model):
         if other is not None and other.steps_per_execution == steps_per_execution:
             self.test_function = other.function
         try:
-            return super().evaluate(inputs, _arrays(y), *args, **kwargs)
+            return super().evaluate(inputs, labels, *args, **kwargs)
         finally:
             self._other_test_function = _TestFunction(steps_per_execution, self.test_function)
             self.steps_per_execution = whole.steps_per_execution
             self.test_function = whole.function
 
     def predict(self, x, *args, **kwargs):
-        """As in Keras; lists of texts are accepted, too."""
-        inputs = self._first_steps(self._inputs(x), kwargs.get("steps"))
+        """As in Keras; lists of texts and of token ids are accepted, too, also without elements."""
+        checks = self._data_checks()
+        inputs = checks.source(x)
+        if checks.num_rows(inputs) == 0:
+            return self._outputs_without_rows(inputs)
+        inputs = self._first_steps(inputs, kwargs.get("steps"))
         return super().predict(inputs, *args, **kwargs)
+
+    def _outputs_without_rows(self, inputs: Any) -> Any:
+        """Outputs for inputs without rows, whose shapes Keras would have from a batch."""
+        if getattr(self, "preprocessor", None) is None and not isinstance(inputs, dict):
+            inputs = tf.zeros([0, 1], tf.int32)  # Texts do not say how many tokens they have.
+        return tf.nest.map_structure(np.asarray, self.predict_step((inputs,)))
 
     def train_on_batch(self, x, y=None, *args, **kwargs):
         """As in Keras; raises `ConfigError` where there are weights without labels."""
         _check_weights(x, y, **kwargs)
-        return super().train_on_batch(self._inputs(x), _arrays(y), *args, **kwargs)
+        inputs, labels = self._rows(x, y, kwargs)
+        return super().train_on_batch(inputs, labels, *args, **kwargs)
 
     def test_on_batch(self, x, y=None, *args, **kwargs):
         """As in Keras; raises `ConfigError` where there are sample weights without labels."""
         _check_weights(x, y, **kwargs)
-        return super().test_on_batch(self._inputs(x), _arrays(y), *args, **kwargs)
+        inputs, labels = self._rows(x, y, kwargs)
+        return super().test_on_batch(inputs, labels, *args, **kwargs)
 
     def _first_steps(self, data: Any, steps: int | None) -> Any:
         """Returns data that ends after some steps, if Keras 3 would run more of them.
@@ -233,36 +252,29 @@ class CheckedFit(CheckedWeights, GuardedLayer, keras.Model):
         """Number of steps that cannot be interrupted: tf_keras can end within an execution."""
         return self.steps_per_execution if IS_KERAS_3 else 1
 
-    def _inputs(self, x: Any) -> Any:
-        """Returns inputs with arrays for lists; raises an error if token ids are out of range."""
-        if isinstance(x, tf.data.Dataset):
-            return x.map(self._checked)
-        x = _arrays(x)
-        return self._checked(*x) if isinstance(x, tuple) else self._checked(x)
+    def _data_checks(self) -> DataChecks:
+        from official.xlnet.modeling.models.checked_data import DataChecks
 
-    def _checked(self, x: Any, *rest: Any) -> Any:
-        ids = x.get("token_ids") if isinstance(x, dict) else x
-        ids = ids.flat_values if isinstance(ids, tf.RaggedTensor) else ids
-        if isinstance(ids, np.ndarray | tf.Tensor) and tf.as_dtype(ids.dtype).is_integer:
-            require_known(ids, self.encoder.model.vocab_size)
-        return (x, *rest) if rest else x
+        return DataChecks(self.encoder.model.vocab_size, self.label_rule(), self.label_name)
 
+    def label_rule(self) -> LabelRule | None:
+        """Which labels the loss takes; None for any."""
+        return None
 
-def _arrays(x: Any) -> Any:
-    """Converts lists of texts or numbers and columns of pandas to arrays, and texts to tensors.
+    def _rows(self, x: Any, y: Any, options: dict[str, Any]) -> tuple[Any, Any]:
+        """Returns checked inputs, which may be a source of batches, and labels.
 
-    Keras does not accept lists together with arrays, and Keras 3 does not accept arrays of texts.
-    """
-    if isinstance(x, dict):
-        return {name: _arrays(value) for name, value in x.items()}
-    if isinstance(x, tuple):
-        return tuple(map(_arrays, x))
-    is_list = isinstance(x, list) and x and isinstance(x[0], str | int | float)
-    if is_list or hasattr(x, "to_numpy"):
-        x = np.asarray(x)
-    if isinstance(x, np.ndarray) and x.dtype.kind in "USO":
-        return tf.constant(x)
-    return x
+        Args:
+          x: inputs or a source of batches.
+          y: labels; None without any.
+          options: other arguments, of which `sample_weight` becomes an array.
+        """
+        checks = self._data_checks()
+        inputs = checks.source(x)
+        checks.require_rows(inputs)
+        if options.get("sample_weight") is not None:
+            options["sample_weight"] = checks.weights(options["sample_weight"])
+        return inputs, checks.labels(y)
 
 
 def _with_axis(results: Any) -> Any:

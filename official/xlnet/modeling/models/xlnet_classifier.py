@@ -113,6 +113,15 @@ class XLNetClassifier(EncoderWithHead):
             optimizer=optimizer, loss=loss, metrics=metrics, loss_weights=loss_weights, **kwargs
         )
 
+    def label_rule(self):
+        from official.xlnet.modeling.models.checked_labels import rule_of_loss
+
+        losses = tf.nest.flatten(getattr(self, "loss", None))
+        if len(losses) != 1:
+            return None
+        loss, names = _resolved(losses[0], keras.losses), tuple(self.config.task.labels)
+        return rule_of_loss(loss, self.num_classes, names)
+
     def call(self, inputs: Any, training: bool | None = None, dropout_seed=None) -> tf.Tensor:
         first, *_ = tf.nest.flatten(inputs, expand_composites=True)
         if tf.convert_to_tensor(first).dtype == tf.string:

@@ -112,6 +112,8 @@ class XLNetTaskModel(EncoderWithHead, TrainableModel):
       >>> model({"token_ids": ids, "segment_ids": segments, "is_padding": padding})["logits"]
     """
 
+    label_name = "label"
+
     def __init__(self, config: XLNetConfig | dict[str, Any], **kwargs):
         kwargs.setdefault("name", "xlnet_task")
         config = XLNetConfig.of(config)
@@ -135,6 +137,11 @@ class XLNetTaskModel(EncoderWithHead, TrainableModel):
         """The losses beside the head's, with their weights."""
         weights = self.config.task.auxiliary_loss_weights()
         return [(getattr(self, name), weight) for name, weight in weights.items()]
+
+    def label_rule(self):
+        from official.xlnet.modeling.models.checked_labels import rule_of_task
+
+        return rule_of_task(self.config.task)
 
     def train_step(self, batch: Batch) -> Batch:
         """One update.

@@ -95,8 +95,15 @@ def _refuse_tensorflow() -> None:
 
     if getattr(module._context, "_initialized", False):
         module.Context.ensure_initialized = refuse
+        _refused_in.add(os.getpid())
 
 
+def may_use_tensorflow() -> bool:
+    """Whether TensorFlow works in this process, and not a `ConfigError` says that it was forked."""
+    return os.getpid() not in _refused_in
+
+
+_refused_in: set[int] = set()  # Ids of processes.
 os.register_at_fork(after_in_child=_refuse_tensorflow)
 
 _OTHER = "tf_keras" if IS_KERAS_3 else "keras"  # The package whose objects do not mix with ours.
