@@ -28,11 +28,12 @@ from typing import Any
 import numpy as np
 
 from data_prep.record_settings import Settings
-from data_prep.records.records import encode_windows, framed
+from data_prep.records.records import encode_windows
 from data_prep.records.splits import HELDOUT, SPLITS, SplitTokens, TokenStream
 from data_prep.records.token_files import HashedFile, run_once, temporary_dir
 from data_prep.records.windows import choose_windows, window_draws
 from official.xlnet.data.file_names import lane_file
+from official.xlnet.data.record_files.framing import framed
 from official.xlnet.errors import DataError
 from official.xlnet.files.atomic import atomic_write
 from official.xlnet.tokenization.special_tokens import EOD_ID

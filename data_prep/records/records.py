@@ -1,25 +1,21 @@
 """Serialization of windows to TFRecord files, without TensorFlow.
 
 A record is a serialized `tf.train.Example`. For speed, the token ids of a chunk of text are encoded
-once as protobuf varints, and windows are assembled from slices of these bytes. TFRecord framing:
-
-    length (8 bytes) | masked CRC-32C of length | data | masked CRC-32C of data
+once as protobuf varints, and windows are assembled from slices of these bytes. The frames of
+records in a file are those of `official.xlnet.data.record_files.framing`.
 """
 
 from __future__ import annotations
 
 import functools
-import struct
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 
-import google_crc32c
 import numpy as np
 
 from data_prep.records.windows import Windows
 from official.xlnet.data.schema import SCALAR_FEATURES
 from official.xlnet.tokenization.special_tokens import CLS_ID, SEP_ID
 
-_MASK_DELTA = 0xA282EAD8  # Constant of the masked CRC in TFRecord.
 _MAX_VARINT_BITS = 21  # Three bytes of 7 bits.
 _SEP = bytes([SEP_ID])
 _SEP_CLS = bytes([SEP_ID, CLS_ID])
@@ -94,25 +90,6 @@ def _varint_tables(num_bits: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     words |= np.array([0, 0x80, 0x8080], "<u4")[size - 1]
     is_used = np.array([0x1, 0x0101, 0x010101], "<u4")[size - 1]
     return words, is_used, size
-
-
-def framed(records: Iterable[bytes]) -> bytes:
-    """Frames serialized records as in a TFRecord file."""
-    parts: list[bytes] = []
-    for record in records:
-        parts += (_frame_head(len(record)), record, _masked_crc(record))
-    return b"".join(parts)
-
-
-@functools.cache
-def _frame_head(num_bytes: int) -> bytes:
-    length = struct.pack("<Q", num_bytes)
-    return length + _masked_crc(length)
-
-
-def _masked_crc(data: bytes) -> bytes:
-    crc = google_crc32c.value(data)
-    return struct.pack("<I", ((crc >> 15 | crc << 17) + _MASK_DELTA) & 0xFFFFFFFF)
 
 
 def _varint(value: int) -> bytes:

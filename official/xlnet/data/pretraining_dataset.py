@@ -174,7 +174,8 @@ class Records:
             batch = window_features(records, manifest, starts, self._tokenizer.letter_case)
             return _scheduled(batch, manifest, lanes, *schedule.at(step, row))
 
-        dataset = _records(self.path, manifest, lanes, schedule, rows, start_step)
+        is_new = not start_step and position in (None, Position.start(batch_size))
+        dataset = _records(self.path, manifest, lanes, schedule, rows, start_step, is_new)
         dataset = dataset.batch(rows_per_batch, drop_remainder=True).enumerate()
         dataset = dataset.map(to_batch, num_parallel_calls=tf.data.AUTOTUNE, deterministic=True)
         num_batches = tf.data.INFINITE_CARDINALITY
@@ -355,8 +356,12 @@ def _records(
     schedule: LaneSchedule,
     rows: range,
     start_step: int,
+    is_new: bool,
 ) -> tf.data.Dataset:
-    """Dataset of serialized records, string []: the windows of `rows`, step by step."""
+    """Dataset of serialized records, string []: the windows of `rows`, step by step.
+
+    In a new run (`is_new`), every lane is read from its start.
+    """
     files = [os.path.join(path, name) for name in lanes.files]
 
     def lanes_of(row: tf.Tensor) -> tf.data.Dataset:
@@ -370,8 +375,15 @@ def _records(
         return tf.data.Dataset.from_tensors(0).repeat().scan(start, next_lane)
 
     def open_lane(lane_number: tf.Tensor, window: tf.Tensor) -> tf.data.Dataset:
-        file = tf.gather(files, lane_number % lanes.num_lanes)
-        lane = tf.data.TFRecordDataset(file, manifest.compression).skip(window)
+        index = lane_number % lanes.num_lanes
+        file = tf.gather(files, index)
+        if is_new:
+            lane = tf.data.TFRecordDataset(file, manifest.compression)
+        else:
+            from official.xlnet.data.record_files.lane_from import lane_from
+
+            length = lanes.windows_per_lane
+            lane = lane_from(file, index * length, window, length, manifest.compression)
         # Without the length, a row would go on for ever through lanes that are empty.
         return lane.apply(tf.data.experimental.assert_cardinality(lanes.windows_per_lane - window))
 

@@ -4,6 +4,8 @@ import dataclasses
 import itertools
 import os
 import pathlib
+import re
+import shutil
 
 import numpy as np
 import pytest
@@ -238,6 +240,28 @@ def test_a_faulty_writers_records_are_refused(own_data_set, name):
     sentence = write_faulty_lane(path, windows, name)
     with pytest.raises(DataError, match=sentence), reading.reading_errors(path, "train"):
         list(pretraining_dataset(path, 6).take(WINDOWS + 1))
+
+
+@pytest.mark.slow
+def test_a_resumed_run_names_the_same_faults(data_set, tmp_path, monkeypatch):
+    """Lanes are then read by other code, here from the window of the fault on."""
+    monkeypatch.setattr(reading, "_CHECKSUM_LIMIT_BYTES", 0)
+    damages = ["truncated", "other bytes", "vanished"]
+    for name in [*damages, "order", "4 windows", "6 windows", "token_ids", "compression"]:
+        path = str(tmp_path / name)
+        if name in damages:
+            shutil.copytree(data_set[0], path)
+            DAMAGES[name](pathlib.Path(path, LANE))
+            message = f"{LANE}: expected "
+        else:
+            windows = write_data_set(path, T, REUSE, LANES, WINDOWS)
+            # Of the rest of a lane.
+            message = re.sub(r"\d", r"\\d", write_faulty_lane(path, windows, name))
+        resumed = reading.Records(path)
+        resumed.verify = lambda *arguments: None  # Names a missing file, in every run.
+        batches = resumed.batches(6, start_step=2)
+        with pytest.raises(DataError, match=message), reading.reading_errors(path, "train"):
+            list(batches.take(WINDOWS + 1))
 
 
 @pytest.mark.parametrize("settings", [{}, {"lowercase": True}, {"keep_accents": True}])

@@ -1,0 +1,1 @@
+"""Record files: their framing, and reading one from the middle."""
