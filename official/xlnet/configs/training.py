@@ -24,6 +24,7 @@ from official.xlnet.files.schema import OneOf
 
 # Optimizers that do not read `muon_scale`; `register_optimizer` adds those of others.
 WITHOUT_SCALE = {"adamw", "lamb"}
+LARGEST_SAVED_MEMORY = 1 << 30  # Bytes, 1 GiB; see `checkpoint_memory`.
 _WITHOUT_COOLDOWN = UnreadWith("schedule", ("polynomial", "cosine"))
 
 
@@ -137,6 +138,12 @@ class TrainingConfig(Section):
     def num_slices(self) -> int:
         """Number of micro-batches that a batch has to be divisible into."""
         return self.accumulate_steps * max(1, self.parallel_slices)
+
+    def saves_memory(self, num_bytes: int) -> bool:
+        """Whether checkpoints hold a recurrent memory of a number of bytes."""
+        if self.checkpoint_memory is None:
+            return num_bytes <= LARGEST_SAVED_MEMORY
+        return self.checkpoint_memory
 
     def require_shares(self, num_replicas: int, even: bool = False) -> None:
         """Raises `ConfigError` unless replicas, and their micro-batches, have equal shares.

@@ -16,7 +16,7 @@ except ImportError:  # Windows has no such limit.
     resource = None  # type: ignore[assignment]
 
 _MOST_SLICES = 4  # Each is traced and compiled by itself.
-_OTHER_FILES = 256  # Libraries, logs, checkpoints and connections of a run.
+OTHER_FILES = 256  # Libraries, logs, checkpoints and connections of a run.
 
 
 def num_cores() -> int:
@@ -60,14 +60,14 @@ def require_open_files(num_files: int, key: str) -> None:
     if resource is None:
         return
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-    num_needed = num_files + _OTHER_FILES
+    num_needed = num_files + OTHER_FILES
     if soft == resource.RLIM_INFINITY or num_needed <= soft:
         return
     is_unlimited = hard == resource.RLIM_INFINITY
     require_config(
         is_unlimited or num_needed <= hard,
         key,
-        f"at most {hard - _OTHER_FILES} on each host, as each row keeps a file open and a process "
+        f"at most {hard - OTHER_FILES} on each host, as each row keeps a file open and a process "
         f"may have {hard} (ulimit -Hn)",
         num_files,
     )

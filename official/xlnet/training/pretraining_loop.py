@@ -24,7 +24,6 @@ from official.xlnet.training.loop import Loop
 from official.xlnet.training.run_data import RunData
 
 _START_WINDOWS = 1000  # Read when a run starts; takes about a second.
-_LARGEST_MEMORY = 1 << 30  # Bytes of the memory that checkpoints hold by default.
 
 
 class PretrainingLoop(Loop):
@@ -61,9 +60,7 @@ class PretrainingLoop(Loop):
         memory = self.state.model.memory
         self._has_memory = memory is None or saved is None or memory.is_saved
         if memory is not None:
-            is_saved = self.config.training.checkpoint_memory
-            is_small = memory.saved_bytes <= _LARGEST_MEMORY
-            memory.is_saved = is_small if is_saved is None else is_saved
+            memory.is_saved = self.config.training.saves_memory(memory.saved_bytes)
         self._data.go_to(self.step, saved, self._has_memory)
         return self._data.training()
 
