@@ -79,3 +79,16 @@ def test_the_pipeline_follows_the_schedule_and_hides_lost_memory(tmp_path):
     assert len(seen) == len(set(seen)) == 100
     # Lanes 4 to 7 were read up to window 3, then waited and lost their memory.
     assert sorted(seen)[:40] == [(0, window) for window in range(40)]
+
+
+def test_a_position_in_a_billion_tokens_takes_as_much_as_at_the_start():
+    """Windows of 256 new tokens; bytes in a checkpoint for each of 1,024 and of 8,192 rows."""
+    for num_rows in (1_024, 8_192):
+        windows_per_lane = 10**9 // 256 // num_rows
+        schedule = LaneSchedule(Position.start(num_rows), windows_per_lane)
+        for epoch, window in ((0, 1), (9, windows_per_lane - 1)):
+            position = schedule.position(epoch * windows_per_lane + window)
+            first = epoch * num_rows
+            assert position.rows == tuple((first + row, window, 0) for row in range(num_rows))
+            assert position.next_number == first + num_rows and not position.waiting
+            assert len(json.dumps(position.as_dict())) < 32 * num_rows
