@@ -46,7 +46,8 @@ class Settings(ReadOptions):
       target_ratio: one token in `target_ratio` is predicted in training.
       target_unit: unit of a target span in training, `word` or `token`.
       max_span: maximum length of a target span in training.
-      max_unknown: largest share of `<unk>` among the tokens that is not an error.
+      max_unknown: largest share of `<unk>` among the tokens, and of their characters among all,
+        that is not an error.
 
     Raises:
       DataError: a value is not allowed.

@@ -232,7 +232,11 @@ def _tokenize(
         if reason is None:
             kept.append(document)
     vocabulary = _vocabulary(vocab_file, settings.lowercase, settings.keep_accents)
+    tokenizer, _ = vocabulary
+    tokenizer.counts.clear()
     tokens, documents = _encode(kept, *vocabulary)
+    for name in {"unknown_characters", "other_case"} & tokenizer.counts.keys():
+        counts[name] += tokenizer.counts[name]
     # Documents that are empty after normalization have no tokens.
     counts["empty"] += len(kept) - len(documents)
     counts["documents"] -= len(kept) - len(documents)

@@ -222,3 +222,11 @@ def test_limit_by_hand():
     assert check_unknown({}, "x", 0.0) == {"unknown_tokens": 0, "unknown_share": 0.0}
     with pytest.raises(DataError, match=r"x: 200 of 1,000 tokens \(20\.0%\) are <unk>"):
         check_unknown(counts, "x", 0.199)
+    counts |= {"unknown_tokens": 70, "unknown_characters": 310, "characters": 1000}
+    assert check_unknown(counts, "x", 0.31) == {"unknown_tokens": 70, "unknown_share": 0.07}
+    with pytest.raises(DataError, match=r"70 of 1,000 tokens \(7\.0%\).*, 31\.0% of all; expected"):
+        check_unknown(counts, "x", 0.309)
+    with pytest.raises(
+        DataError, match=r"31\.0% of all; most are letters of which it has the other"
+    ):
+        check_unknown(counts | {"other_case": 200}, "x", 0.309)

@@ -49,18 +49,20 @@ def _named(source: str) -> str:
 
 
 def check_unknown(counts: Mapping[str, int], source: str, limit: float = 1.0) -> dict[str, float]:
-    """Warns if more than 1% of the tokens of a text are `<unk>`.
+    """Warns if more than 1% of the tokens or characters of a text are unknown.
+
+    A run of unknown characters is one `<unk>`, so they are counted by themselves, too.
 
     Args:
-      counts: `tokens` and `unknown_tokens`, as `Tokenizer.counts`.
+      counts: `tokens`, `unknown_tokens`, and others of `Tokenizer.counts`.
       source: name of the text, for messages.
-      limit: largest share of `<unk>` that is not an error.
+      limit: largest share of unknown tokens, and of unknown characters, that is not an error.
 
     Returns:
       `unknown_tokens`, and `unknown_share`, the share of these in all tokens.
 
     Raises:
-      DataError: the share is above the limit.
+      DataError: a share is above the limit.
 
     Example:
       >>> check_unknown({"tokens": 400, "unknown_tokens": 2}, "text.txt")
@@ -68,15 +70,25 @@ def check_unknown(counts: Mapping[str, int], source: str, limit: float = 1.0) ->
     """
     tokens, unknown = counts.get("tokens", 0), counts.get("unknown_tokens", 0)
     share = unknown / max(tokens, 1)
+    num_characters = counts.get("unknown_characters", 0)
+    share_of_characters = num_characters / max(counts.get("characters", 0), 1)
     message = (
         f"{_named(source)}: {unknown:,} of {tokens:,} tokens ({share:.1%}) are <unk>, as the "
         "vocabulary lacks their characters"
     )
-    if share > limit:
+    if num_characters:
+        message += f", {share_of_characters:.1%} of all"
+    if counts.get("other_case", 0) > num_characters / 2:
+        message += (
+            "; most are letters of which it has the other case: write them in that case, or set "
+            "data.lowercase=true for the vocabulary, too"
+        )
+    largest_share = max(share, share_of_characters)
+    if largest_share > limit:
         raise DataError(
             f"{message}; expected at most {limit:.1%}: use a vocabulary of such text (and its "
             "data.lowercase and data.keep_accents), or set data.max_unknown=1"
         )
-    if share > _WARNED_UNKNOWN_SHARE:
+    if largest_share > _WARNED_UNKNOWN_SHARE:
         logging.warning("%s", message)
     return {"unknown_tokens": unknown, "unknown_share": round(share, 4)}

@@ -16,6 +16,7 @@ from __future__ import annotations
 
 import collections
 import contextlib
+import functools
 import hashlib
 import itertools
 import numbers
@@ -92,7 +93,9 @@ class Tokenizer:
         character, the first one counts.
       added_tokens: {id: text} of the tokens that were added to the vocabulary; see `added_tokens`.
       marks: the rules that mark them in a text, before and after it is cleaned.
-      counts: numbers of `tokens` and `unknown_tokens` (`<unk>`) of the texts tokenized so far.
+      counts: of the texts tokenized so far, numbers of `tokens`, `unknown_tokens` (`<unk>`) and
+        `characters`, spaces included; where tokens are unknown, also of `unknown_characters`, which
+        are in these, and of `other_case`, letters of which the vocabulary has the other case.
       splits: {id of a piece that ends in a digit and a comma, or stands for an added token: ids
         that replace it}.
 
@@ -268,8 +271,12 @@ class Tokenizer:
           TypeError: a text is not a string.
         """
         if isinstance(text, str):
-            ids = self._split(self._processor.encode(self.clean(text), return_type=int))
-            self.counts.update(tokens=len(ids), unknown_tokens=ids.count(UNK_ID))
+            cleaned = self.clean(text)
+            pieces = self._processor.encode(cleaned, return_type=int)
+            if UNK_ID in pieces:
+                self._count_unknown(cleaned, pieces)
+            ids = self._split(pieces)
+            self._count(np.array(ids, np.int32))
             return ids
         return [row.tolist() for row in self.encode_batch(checked_texts(text))]
 
@@ -300,12 +307,15 @@ class Tokenizer:
         while some := list(itertools.islice(iterator, _TEXTS_PER_CALL)):
             parts.append(self._encode_some(some))
         ids, lengths = map(np.concatenate, zip(*parts, strict=True))
-        num_unknown = int(np.count_nonzero(ids == UNK_ID))
-        self.counts.update(tokens=len(ids), unknown_tokens=num_unknown)
+        self._count(ids)
         return ids, lengths
 
     def _encode_some(self, texts: list[str]) -> tuple[np.ndarray, np.ndarray]:
-        rows = self._processor.encode([*map(self.clean, texts)], return_type=int, num_threads=1)
+        cleaned = [*map(self.clean, texts)]
+        rows = self._processor.encode(cleaned, return_type=int, num_threads=1)
+        for text, pieces in zip(cleaned, rows, strict=True):
+            if UNK_ID in pieces:
+                self._count_unknown(text, pieces)
         lengths = np.fromiter(map(len, rows), np.int64, len(rows))
         ids = np.fromiter(itertools.chain.from_iterable(rows), np.int32, lengths.sum())
         if len(places := np.flatnonzero(self._is_split[ids])):
@@ -317,6 +327,33 @@ class Tokenizer:
             more = [i for part in parts for i in part[1:]]
             ids = np.insert(ids, np.repeat(places + 1, num_more), more)
         return ids, lengths
+
+    def _count(self, ids: np.ndarray) -> None:
+        """Counts tokens, and the characters of those that are known."""
+        is_unknown = ids == UNK_ID
+        num_unknown = int(np.count_nonzero(is_unknown))
+        known_ids = ids[~is_unknown] if num_unknown else ids
+        num_characters = int(self.num_characters[known_ids].sum())
+        self.counts.update(tokens=len(ids), unknown_tokens=num_unknown, characters=num_characters)
+
+    def _count_unknown(self, cleaned: str, pieces: list[int]) -> None:
+        """Counts the characters of `<unk>` in a text: those that its other pieces leave."""
+        normalized = plain(self._processor.normalize(cleaned))
+        ids = np.array(pieces)
+        num_known = int(self.num_characters[ids[ids != UNK_ID]].sum())
+        num_unknown = len(normalized) - num_known
+        self.counts.update(characters=num_unknown, unknown_characters=num_unknown)
+        known = self._single_characters
+        lacking = {*normalized} - known
+        for letter in lacking:
+            if letter.swapcase() in known:
+                self.counts["other_case"] += normalized.count(letter)
+
+    @functools.cached_property
+    def _single_characters(self) -> frozenset[str]:
+        """Characters that are a piece."""
+        pieces = map(self._processor.id_to_piece, range(self.vocab_size))
+        return frozenset(piece for piece in pieces if len(piece) == 1)
 
     def blank_characters(self, characters: str) -> list[str]:
         """Returns those that the normalizer of the vocabulary removes or makes a space."""
@@ -352,7 +389,10 @@ class Tokenizer:
             continues_character=self._continues_character,
         )
         ids, offsets = encoder.encode(text)
-        self.counts.update(tokens=len(ids), unknown_tokens=ids.count(UNK_ID))
+        self._count(np.array(ids, np.int32))
+        if UNK_ID in ids:
+            cleaned = self.clean(text)
+            self._count_unknown(cleaned, self._processor.encode(cleaned, return_type=int))
         return ids, offsets
 
     @overload

@@ -166,3 +166,20 @@ def test_sequences_that_biopython_writes_come_with_their_ids(tmp_path):
     (tmp_path / "no").write_text("ACGT\n")
     with pytest.raises(DataError, match="a header, which begins with >"):
         train_vocabulary([str(tmp_path / "no")], str(tmp_path / "v"), 40, format="fasta")
+
+
+def test_soft_masked_letters_are_counted_as_letters(tmp_path, capfd):
+    rng = random.Random(0)
+    plain = [">a"] + ["".join(rng.choices("ACGT", k=60)) for _ in range(50)]
+    (tmp_path / "plain.fa").write_text("\n".join(plain))
+    train_vocabulary([str(tmp_path / "plain.fa")], str(tmp_path / "v"), 24)
+    masked = [line[:20] + line[20:40].lower() + line[40:] for line in plain]
+    (tmp_path / "masked.fa").write_text("\n".join(masked))
+    message = r"tokens \(\d+\.\d%\) are <unk>.*, 33\.\d% of all; most are letters of which it has"
+    with pytest.raises(DataError, match=message):
+        corpora.prepare(
+            str(tmp_path / "masked.fa"),
+            str(tmp_path / "data"),
+            str(tmp_path / "v"),
+            max_unknown=0.2,
+        )

@@ -46,6 +46,7 @@ def test_ids_follow_the_release_rules(vocab_file, num_lines, lowercase, keep_acc
     assert_same_items([*map(tokenizer.encode, texts)], expected)
     found = [*itertools.chain(*expected)]
     numbers = {"tokens": len(found), "unknown_tokens": found.count(0)}
+    numbers |= characters_of(processor, tokenizer, texts)
     assert tokenizer.counts == {name: 2 * number for name, number in numbers.items()}
     for text, wanted in zip(texts, expected, strict=True):
         cleaned, start, end = clean_with_alignment(text, lowercase, keep_accents)
@@ -58,6 +59,26 @@ def test_ids_follow_the_release_rules(vocab_file, num_lines, lowercase, keep_acc
         for (start, end), (next_start, next_end) in itertools.pairwise(offsets):
             assert start <= next_start and (end <= next_end or next_start == next_end)
     assert tokenizer.counts == {name: 3 * number for name, number in numbers.items()}
+
+
+def characters_of(processor, tokenizer, texts):
+    """Counts of characters, by the pieces of the library."""
+    encoded = [processor.encode(tokenizer.clean(text), return_type="proto") for text in texts]
+    pieces = [piece for proto in encoded for piece in proto.pieces]
+    unknown = [piece.piece for piece in pieces if piece.id == 0]
+    known = {processor.id_to_piece(i) for i in range(processor.vocab_size())}
+    letters = "".join(
+        processor.normalize(tokenizer.clean(text))
+        for text, proto in zip(texts, encoded, strict=True)
+        if any(piece.id == 0 for piece in proto.pieces)
+    )
+    other_case = sum(x not in known and x.swapcase() in known for x in letters)
+    counts = {
+        "characters": sum(len(piece.piece) for piece in pieces),
+        "unknown_characters": sum(map(len, unknown)),
+        "other_case": other_case,
+    }
+    return {name: count for name, count in counts.items() if count or name == "characters"}
 
 
 def test_digit_commas_are_split(vocab_file, tokenizer):
