@@ -39,7 +39,8 @@ class DataConfig(Section):
       heldout_fraction: fraction of the tokens held out from training, in [0, 1).
       lowercase: whether text is lower-cased before tokenization.
       keep_accents: whether accents are kept; they are stripped by default.
-      max_unknown: largest share of `<unk>` among the tokens of text to train on, in [0, 1].
+      max_unknown: largest share of `<unk>` among the tokens of text to train on, and of their
+        characters among all, in [0, 1].
       seed: random seed of the preprocessing (held-out split, choice of segments A and B).
     """
 

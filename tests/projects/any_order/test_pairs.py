@@ -1,17 +1,10 @@
-"""Minimal pairs: metrics, their intervals against SciPy's, and formulas of SyntaxGym."""
+"""Minimal pairs and norms: metrics, and their intervals against SciPy's."""
 
 import numpy as np
 import pytest
 from scipy import stats
 
-from official.xlnet.errors import DataError
-from official.xlnet.inference.score import Score
-from official.xlnet.projects.any_order.pairs import (
-    norm_correlations,
-    pair_metrics,
-    prediction_margin,
-    suite_margins,
-)
+from official.xlnet.projects.any_order.pairs import norm_correlations, pair_metrics
 
 
 def test_intervals_are_those_of_the_bootstrap_and_groups_are_apart():
@@ -40,37 +33,3 @@ def test_norms_correlate_as_scipy_says_also_by_group():
         assert of_part["pearson"] == pytest.approx(stats.pearsonr(log_p[part], norms[part])[0])
         assert of_part["spearman"] == pytest.approx(stats.spearmanr(log_p[part], norms[part])[0])
     assert np.isnan([norm_correlations([1.0] * n, [2.0] * n)["pearson"] for n in (1, 3)]).all()
-
-
-SURPRISALS = {("1", "good"): 2.0, ("2", "good"): 1.0, ("*", "good"): 3.0, ("2", "bad"): 4.5}
-
-
-@pytest.mark.parametrize(
-    ("formula", "margin"),
-    [
-        ("(2;%good%) < (2;%bad%)", 3.5),
-        ("((2;%good%)+(1;%good%)) > (2;%bad%)", -1.5),
-        ("[(2;%good%) < (2;%bad%)] & [(*;%good%) - (1;%good%) < 1.25]", 0.25),
-        ("[(2;%good%) > (2;%bad%)] | [(2;%good%) = (2;%good%)]", 0.5),
-    ],
-)
-def test_margins_of_predictions(formula, margin):
-    assert prediction_margin(formula, SURPRISALS) == margin
-
-
-@pytest.mark.parametrize(
-    "formula", ["(9;%good%) < 1", "(2;%good%) <", "f(1)", "'a' < 'b'", "1 < 2 < 3"]
-)
-def test_other_formulas_are_named(formula):
-    with pytest.raises(DataError, match=r"prediction .*: expected comparisons of regions"):
-        prediction_margin(formula, SURPRISALS)
-
-
-def test_pieces_are_of_the_region_that_they_begin_in():
-    score = Score(
-        "The cats", ["The", "cat", "s"], np.array([-1.0, -2.0, -4.0]), [(0, 3), (4, 7), (7, 8)]
-    )
-    row = {"item": 5, "condition": "x", "regions": {"1": (0, 3), "2": (4, 8), "3": (8, 8)}}
-    formulas = ["(2;%x%) > (1;%x%)", "(*;%x%) > (3;%x%)"]
-    found = suite_margins([row], [score], formulas)
-    assert [each["difference"] for each in found] == [5.0, 7.0]

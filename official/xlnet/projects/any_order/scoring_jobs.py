@@ -14,7 +14,6 @@ from official.xlnet.configs.validation import require
 from official.xlnet.data.json_lines import write_json_lines
 from official.xlnet.data.result_files import TABLES, check_ending, require_json_lines, write_rows
 from official.xlnet.data.text_files import batched
-from official.xlnet.inference.score import Score
 from official.xlnet.inference.scoring import Scorer
 from official.xlnet.jobs import file_scoring
 from official.xlnet.jobs.file_scoring import (
@@ -28,9 +27,9 @@ from official.xlnet.projects.any_order.consistency import (
     consistency,
     mean_consistency,
 )
-from official.xlnet.projects.any_order.pairs import (
-    norm_correlations,
-    pair_metrics,
+from official.xlnet.projects.any_order.pairs import norm_correlations, pair_metrics
+from official.xlnet.projects.any_order.suites import (
+    check_predictions,
     read_suite,
     suite_margins,
 )
@@ -160,22 +159,21 @@ def score_pairs(call: PairsCall) -> dict[str, Any]:
     assert call.input is not None
     suite = read_suite(call.input)
     if suite:
-        rows, formulas = suite
-        # A wrong formula is refused before a text is scored.
-        suite_margins(rows, len(rows) * [Score("", [], np.zeros(0))], formulas)
+        rows, formulas, metric = suite
+        check_predictions(rows, formulas, metric)
     else:
         pairs = read_text_rows(
             [], call.input, ("good", "bad"), check_context, written=call.written_columns()
         )
         if call.group:
             _column("group", call.group, pairs)
-        rows, formulas = _good_then_bad(pairs), []
+        rows, formulas, metric = _good_then_bad(pairs), [], ""
     job = FileScoring(call, batched(rows, file_scoring.CHUNK_SIZE), len(rows))
     job.require_window_of_order()
     with job.scored() as scored:
         texts = list(scored)
         if formulas:
-            compared, group = _suite_rows(texts, formulas), call.group or "prediction"
+            compared, group = _suite_rows(texts, formulas, metric), call.group or "prediction"
         else:
             compared = _pair_rows(pairs, texts[: len(pairs)], texts[len(pairs) :])
             group = call.group or ("UID" if "UID" in compared[0] else "")
@@ -207,13 +205,16 @@ def _pair_rows(
     return rows
 
 
-def _suite_rows(texts: Sequence[ScoredRow], formulas: Sequence[str]) -> list[dict[str, Any]]:
+def _suite_rows(
+    texts: Sequence[ScoredRow], formulas: Sequence[str], metric: str
+) -> list[dict[str, Any]]:
     """A row for each prediction of each item of a suite, with its difference."""
     for text in texts:
         # Regions count characters from the start of the text, not of its context.
         spans = [(start - text.start, end - text.start) for start, end in text.score.offsets]
         text.score.offsets[:] = spans
-    return suite_margins([text.row for text in texts], [text.score for text in texts], formulas)
+    rows, scores = [text.row for text in texts], [text.score for text in texts]
+    return suite_margins(rows, scores, formulas, metric)
 
 
 def _column(flag: str, name: str, rows: Sequence[Mapping[str, Any]]) -> list[Any]:
