@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from official.xlnet import cli
+from official.xlnet.projects.rescoring.formats import kaldi_rows
 from tests.helpers.wrong_input import run
 
 
@@ -69,7 +70,7 @@ def test_the_best_of_each_n_best_list_by_weights(capfd, world, tmp_path):
     assert "format: expected input from a file" in refused(
         run(capfd, "rescore", nbest[1], "--input=-")
     )
-    for hyps in ([{"am": 1}], [], 3, ["the cat"], None):
+    for hyps in ([{"am": 1}], 3, ["the cat"], None):
         (tmp_path / "a.nbest").write_text(json.dumps({"id": "u1", "hyps": hyps}))
         sentence = refused(run(capfd, *nbest, "--format=nbest"))
         assert "row 1: expected a list 'hyps' of objects" in sentence, hyps
@@ -91,6 +92,7 @@ def test_scores_that_are_not_finite_numbers_are_refused(score, capfd, world, tmp
     ("weights", "line"),
     [
         *[("am:1", {"hyps": [{name: -2}]}) for name in ("lm", "weighted", "tokens", "total")],
+        ("am:1,length:1", {"hyps": [{"length": 2}]}),
         *[("", {"hyps": [{name: -2}]}) for name in ("log_likelihood", "only_unknown")],
         ("log_likelihood:1", {"hyps": [{"log_likelihood": -2}]}),
         ("", {"utterance": "u7", "hyps": [{}]}),
@@ -122,3 +124,43 @@ def test_flags_of_scores_are_those_of_score(capfd, world, tmp_path):
     rows = [json.loads(line) for line in output.read_text().splitlines()]
     assert [row.pop("id") for row in rows] == ["u1", "u2"]
     assert [*rows, figures] == expected
+
+
+def test_length_has_a_weight_and_an_empty_list_has_no_best(capfd, world, tmp_path):
+    lists = {"u1": ["", "the cat"], "u2": [], "u3": ["sat", "a cat sat in time"], "u4": []}
+    lines = [
+        {"id": name, "hyps": [{"text": text, "am": 0} for text in texts]}
+        for name, texts in lists.items()
+    ]
+    (tmp_path / "a.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
+    flags = [f"--model={world.pretrained}", f"--input={tmp_path}/a.jsonl"]
+    [*rows, _] = rows_of(capfd, "rescore", *flags)
+    assert [row["id"] for row in rows] == ["u1", "u1", "u3", "u3"]
+    for weight in (0, 50):
+        [*best, _] = rows_of(capfd, "rescore", *flags, f"--weights=lm:1,length:{weight}")
+        assert [row["id"] for row in best] == [*lists]
+        assert best[1] == {"utterance": 2, "id": "u2", "weighted": None}
+        sums = [row["total"] + weight * len(row["tokens"]) for row in rows]
+        assert best[0]["weighted"] == pytest.approx(max(sums[:2]))
+        assert best[2]["weighted"] == pytest.approx(max(sums[2:]))
+        assert best[0]["text"] == ("the cat" if weight else "")
+
+
+def test_dropped_words_are_not_scored(capfd, world, tmp_path):
+    texts = ["<eps> the [laughter] cat", "the cat", "<eps>", "the<eps>cat"]
+    (tmp_path / "text").write_text("".join(f"u {text}\n" for text in texts))
+    flags = [f"--model={world.pretrained}", f"--input={tmp_path}/text", "--format=kaldi"]
+    [*rows, counts] = rows_of(capfd, "rescore", *flags, "--drop=<eps>,[laughter]")
+    assert [row["text"] for row in rows] == texts
+    assert rows[0]["total"] == rows[1]["total"] and rows[0]["tokens"] == rows[1]["tokens"]
+    assert rows[2]["tokens"] == [] and rows[3]["tokens"] != rows[1]["tokens"]
+    assert counts["tokens"] == sum(len(row["tokens"]) for row in rows)
+
+
+@pytest.mark.parametrize("name", ["u\u30001", "u\xa01", "\u2003u1", "u1\u3000"])
+def test_only_white_space_of_ascii_ends_an_id(name, tmp_path):
+    (tmp_path / "text").write_text(f" {name} \tthe\u3000cat\n{name}\n")
+    assert [*kaldi_rows(str(tmp_path / "text"))] == [
+        {"id": name, "text": "the\u3000cat"},
+        {"id": name, "text": ""},
+    ]

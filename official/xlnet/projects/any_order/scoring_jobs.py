@@ -6,8 +6,6 @@ import dataclasses
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
-import numpy as np
-
 from data_prep.tasks.rows import numbers
 from data_prep.tasks.text_rows import Row, read_text_rows
 from official.xlnet.configs.validation import require

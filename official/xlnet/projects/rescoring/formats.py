@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from typing import Any
 
@@ -11,6 +12,8 @@ from official.xlnet.data.reading import Reading
 from official.xlnet.errors import require_data
 from official.xlnet.files.schema import shown
 from official.xlnet.files.text import open_text
+
+_SPACE = " \t\n\r\f\v"  # As Kaldi has it; others, such as U+3000, may be part of an id.
 
 
 @TEXT_ROW_FORMATS.register("kaldi")
@@ -25,19 +28,19 @@ def kaldi_rows(path: str) -> Iterator[dict[str, Any]]:
     """
     with open_text(path) as file:
         for line_number, line in enumerate(file, start=1):
-            parts = line.split(maxsplit=1)
+            name, *words = re.split(f"[{_SPACE}]+", line.strip(_SPACE), maxsplit=1)
             require_data(
-                bool(parts), f"{path}, line {line_number}", "an id and words", "a blank line"
+                bool(name), f"{path}, line {line_number}", "an id and words", "a blank line"
             )
-            words = parts[1] if len(parts) > 1 else ""
-            yield {"id": parts[0], "text": words.rstrip()}
+            yield {"id": name, "text": words[0] if words else ""}
 
 
 @TEXT_ROW_FORMATS.register("nbest")
 def nbest_rows(path: str) -> Iterator[dict[str, Any]]:
     """Yields a row for each hypothesis in the lists `hyps` of JSON lines.
 
-    It has the number of its line as `utterance`, the other values of the line, and its own.
+    It has the number of its line as `utterance`, the other values of the line, and its own. An
+    empty list, of silence, has none.
 
     Args:
       path: the file.
@@ -46,13 +49,7 @@ def nbest_rows(path: str) -> Iterator[dict[str, Any]]:
       DataError: a line has no list `hyps` of objects with a `text`, or has a key of its objects
         or `utterance`, too.
     """
-    from data_prep.tasks.json_files import json_rows
-
-    reading = Reading(path, TaskConfig(), strict=True, with_labels=False)
-    for line_number, row in enumerate(json_rows(reading), start=1):
-        hyps = row.pop("hyps", None)
-        expected = "a list 'hyps' of objects with a string 'text'"
-        require_data(_are_hypotheses(hyps), f"{path}, row {line_number}", expected, shown(hyps))
+    for line_number, row, hyps in _lists(path):
         for hypothesis in hyps:
             repeated = {"utterance"} & (row.keys() | hypothesis.keys())
             repeated |= row.keys() & hypothesis.keys()
@@ -65,8 +62,36 @@ def nbest_rows(path: str) -> Iterator[dict[str, Any]]:
             yield {"utterance": line_number, **row, **hypothesis}
 
 
+def empty_lists(path: str) -> dict[int, dict[str, Any]]:
+    """Returns the lines of an n-best file whose list is empty: {utterance: its other values}.
+
+    Args:
+      path: the file.
+
+    Raises:
+      DataError: a line has no list `hyps` of objects with a `text`.
+    """
+    return {
+        line_number: {"utterance": line_number, **row}
+        for line_number, row, hyps in _lists(path)
+        if not hyps
+    }
+
+
+def _lists(path: str) -> Iterator[tuple[int, dict[str, Any], list[dict[str, Any]]]]:
+    """Yields the number of each line, its values but `hyps`, and these."""
+    from data_prep.tasks.json_files import json_rows
+
+    reading = Reading(path, TaskConfig(), strict=True, with_labels=False)
+    for line_number, row in enumerate(json_rows(reading), start=1):
+        hyps = row.pop("hyps", None)
+        expected = "a list 'hyps' of objects with a string 'text'"
+        require_data(_are_hypotheses(hyps), f"{path}, row {line_number}", expected, shown(hyps))
+        yield line_number, row, hyps
+
+
 def _are_hypotheses(values: Any) -> bool:
-    """Whether a value is a list, which is not empty, of objects with a `text`."""
-    if not isinstance(values, list) or not values:
+    """Whether a value is a list of objects with a `text`."""
+    if not isinstance(values, list):
         return False
     return all(isinstance(x, dict) and isinstance(x.get("text"), str) for x in values)

@@ -25,6 +25,7 @@ def rescore_file(
     output: OutputFile | None = None,
     format: Annotated[str, OneOf(("kaldi", "nbest"))] = "nbest",
     weights: Annotated[Sequence[str], COMMAS] = (),
+    drop: Annotated[Sequence[str], COMMAS] = (),
     order: Annotated[str, NameIn(ORDERS)] = "left_to_right",
     num_orders: Annotated[int, Range(1, 10_000)] = 8,
     seed: Annotated[int, Range(0, 2**32 - 1)] = 0,
@@ -36,8 +37,8 @@ def rescore_file(
 
     Prints one JSON object per hypothesis: its values in the input, and `tokens`,
     `log_likelihoods` (nats) and their sum, `log_likelihood` or `total`. With weights, only the best
-    hypothesis of each list, with its weighted sum of scores, `weighted`. Running the same command
-    again resumes one that was killed.
+    hypothesis of each list, with its weighted sum of scores, `weighted`; null for an empty list.
+    Running the same command again resumes one that was killed.
 
     Args:
       model: model directory.
@@ -47,7 +48,9 @@ def rescore_file(
       format: format of the input: kaldi, an id and words on each line; nbest, JSON lines with a
         list hyps of objects with a text and other scores.
       weights: with nbest, writes only the hypothesis of each line with the largest weighted sum of
-        scores, e.g. am:1,lm:0.7, where lm is the log-likelihood and other names are of the objects.
+        scores, e.g. am:1,lm:0.7,length:0.5, where lm is the log-likelihood, length the number of
+        tokens, and other names are of the objects.
+      drop: words that are not scored, e.g. <eps>,<unk>,[laughter].
       order: factorization order; pseudo: pseudo-log-likelihood (each token given all others).
       num_orders: number of orders to average over, for the order random.
       seed: random seed, for the order random.
@@ -83,5 +86,6 @@ def rescore_file(
         whole_given=whole_given,
         format=format,
         weights=weights,
+        drop=drop,
     )
     return rescore_hypotheses(call)
