@@ -8,9 +8,11 @@ from typing import Annotated, Any
 from official.xlnet.api.arguments import Model
 from official.xlnet.api.verbs import USE, register_verb
 from official.xlnet.configs.choices import POOLINGS, PRODUCTS
+from official.xlnet.configs.registry import TEXT_ROW_FORMATS
 from official.xlnet.errors import ConfigError
-from official.xlnet.files.arguments import COMMAS, OutputFile, Path
+from official.xlnet.files.arguments import COMMAS, STANDARD, OutputFile, Path
 from official.xlnet.files.public import public
+from official.xlnet.files.registry import NameIn
 from official.xlnet.files.schema import OneOf, Range
 from official.xlnet.runtime.progress import loading_tensorflow
 
@@ -28,6 +30,7 @@ def embed_file(
     window_stride: Annotated[int, Range(0)] = 0,
     batch_size: Annotated[int, Range(1, 65_536)] = 32,
     products: Annotated[str, OneOf(PRODUCTS)] | None = None,
+    format: Annotated[str, NameIn(TEXT_ROW_FORMATS)] | None = None,
 ) -> dict[str, Any]:
     """Embeds texts: one vector per text, as .npy, JSON lines or Parquet.
 
@@ -50,6 +53,7 @@ def embed_file(
       window_stride: read longer texts in windows, this many tokens apart; 0: they are truncated.
       batch_size: batch size.
       products: type of the operands of matrix products, see `matmul_precision`; default: float32.
+      format: format of the input, if its name does not say it.
 
     Returns:
       `texts`, `width`, `texts_per_second`, and counts of empty and truncated texts.
@@ -57,6 +61,8 @@ def embed_file(
     Example:
       $ xlnet embed --model=runs/model --input=texts.txt --output=texts.npy
     """
+    if format and input == STANDARD:
+        raise ConfigError("format: expected input from a file, got standard input")
     if layers and layer != -1:
         raise ConfigError("layer: expected without layers, which are read instead of it")
     with loading_tensorflow():
@@ -72,5 +78,6 @@ def embed_file(
         window_stride=window_stride,
         batch_size=batch_size,
         products=products,
+        format=format,
     )
     return embed_texts(call)

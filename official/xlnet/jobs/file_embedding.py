@@ -43,6 +43,7 @@ class EmbeddingCall:
     window_stride: int
     batch_size: int
     products: str | None
+    format: str | None
 
     @property
     def has_parts(self) -> bool:
@@ -73,7 +74,9 @@ def embed_texts(call: EmbeddingCall) -> dict[str, Any]:
     """Embeds the texts of a file; see `official.xlnet.api.embed.embed_file`."""
     call.check()
     chunk_size = call.batch_size * _CHUNK_BATCHES
-    chunks, num_rows = text_chunks([], call.input, chunk_size, written=call.written_columns())
+    chunks, num_rows = text_chunks(
+        [], call.input, chunk_size, format=call.format, written=call.written_columns()
+    )
     # All columns of a table are known before the first row is written.
     held = [] if call.is_lines else [*chunks]
     rows = [row for chunk in held for row in chunk]

@@ -74,6 +74,7 @@ PROJECTS: dict[str, tuple[tuple[Registry, str, tuple[str, ...]], ...]] = {
     "search": (
         (registry.FOLDER_READERS, "folders", ("ranking", "ranking/qrels")),
         (registry.SETTINGS, "settings", ("task.rerank_depth",)),
+        (registry.TEXT_ROW_FORMATS, "documents", ("beir", "trec")),
     ),
     "sequences": (
         (registry.LABEL_UNITS, "letters", ("letter",)),

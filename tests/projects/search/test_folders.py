@@ -3,10 +3,12 @@
 import pytest
 
 from data_prep.tasks.task_data import read_examples
+from data_prep.tasks.text_rows import read_text_rows
 from official.xlnet.configs.task import TaskConfig
 from official.xlnet.data.reading import Reading
 from official.xlnet.tasks.ranking import RankingExample
 from tests.helpers.compare import assert_refused
+from tests.helpers.corpora import COMPRESS
 
 
 def read(path, task="ranking", with_labels=True):
@@ -111,3 +113,53 @@ def test_lines_of_trec_that_cannot_be_used_are_named(name, line, message, tmp_pa
     for other in {*TREC, name}:
         write(tmp_path / other, TREC.get(other, "") + (line if other == name else ""))
     assert_refused(message, read, tmp_path, "ranking")
+
+
+@pytest.mark.parametrize("extension", [".gz", ".bz2", ".xz", ".zst"])
+def test_compressed_files_are_the_same(extension, tmp_path):
+    for folder, files in (("beir", BEIR), ("trec", {**TREC, "run": "1 Q0 b 1 9.5 x\n"})):
+        for name, text in files.items():
+            write(tmp_path / folder / name, text)
+        expected = read(tmp_path / folder)
+        for name, text in files.items():
+            (tmp_path / folder / name).unlink()
+            packed = COMPRESS[extension.removeprefix(".")](text.encode())
+            (tmp_path / folder / f"{name}{extension}").write_bytes(packed)
+        assert read(tmp_path / folder) == expected
+
+
+def test_missing_files_are_named_in_both_formats(tmp_path):
+    write(tmp_path / "qrels", TREC["qrels"])
+    assert_refused(r"expected queries\.jsonl \(BEIR\) or queries\.tsv", read, tmp_path)
+
+
+@pytest.mark.parametrize(
+    "qrels",
+    [
+        "query_id\tdoc_id\trelevance\n1\ta\t2\n1\tc\t1\n",
+        "score corpus-id query-id\n2 a 1\n1 c 1\n",
+        "qid iteration docno label\n1 0 a 2\n1 0 c 1\n",
+        "1 a 2\n1 c 1\n",
+    ],
+)
+def test_columns_of_judgements_may_have_names(qrels, tmp_path):
+    for name, text in BEIR.items():
+        write(tmp_path / name, text)
+    expected = read(tmp_path)
+    assert len(expected[0]) == 2
+    write(tmp_path / "qrels/test.tsv", qrels)
+    assert read(tmp_path) == expected
+
+
+def test_documents_to_embed_are_those_that_are_ranked(tmp_path):
+    for name, text in BEIR.items():
+        write(tmp_path / "beir" / name, text)
+    for name, text in TREC.items():
+        write(tmp_path / "trec" / name, text)
+    for folder, name in (("beir", "corpus.jsonl"), ("trec", "documents.tsv")):
+        examples, _ = read(tmp_path / folder)
+        path = str(tmp_path / folder / name)
+        rows = read_text_rows([], path, format=folder)
+        texts = {row["id"]: row["text"] for row in rows}
+        assert len(rows) == 3
+        assert all(texts[example.id] == example.document for example in examples)

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from official.xlnet.files.urls.file_entry import FileEntry
 
 MARK_BYTES = 10  # By which a compression is recognized.
-_EXTENSIONS = {".gz": "gzip", ".bz2": "bz2", ".xz": "xz", ".lzma": "xz", ".zst": "zstd"}
+EXTENSIONS = {".gz": "gzip", ".bz2": "bz2", ".xz": "xz", ".lzma": "xz", ".zst": "zstd"}
 _MARKS = re.compile(
     rb"(?P<gzip>\x1f\x8b)|(?P<bz2>BZh\d1AY&SY)|(?P<xz>\xfd7zXZ\0)|(?P<zstd>\x28\xb5\x2f\xfd)"
 )
@@ -28,7 +28,7 @@ def compression(head: bytes, path: str) -> str | None:
       path: its path or URL, whose extension decides if the bytes do not.
     """
     match = _MARKS.match(head)
-    return match.lastgroup if match else _EXTENSIONS.get(os.path.splitext(path)[1].lower())
+    return match.lastgroup if match else EXTENSIONS.get(os.path.splitext(path)[1].lower())
 
 
 def ending(path: str) -> str:
@@ -39,7 +39,7 @@ def ending(path: str) -> str:
       '.csv'
     """
     stem, extension = os.path.splitext(path.lower())
-    return ending(stem) if extension in _EXTENSIONS else extension
+    return ending(stem) if extension in EXTENSIONS else extension
 
 
 @contextlib.contextmanager

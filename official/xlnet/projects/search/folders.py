@@ -6,26 +6,32 @@ A folder contains `queries.tsv` and `documents.tsv` (id, tab, text), TREC releva
 
 BEIR's folders have `queries.jsonl` and `corpus.jsonl` (`_id`, `title`, `text`), and one file of
 judgements for each split: the path of such a file, `FOLDER/qrels/test.tsv`, reads its queries.
+
+Any of these files may be compressed, as `corpus.jsonl.gz`.
 """
 
 from __future__ import annotations
 
 import os
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping, Sequence
 
-from data_prep.tasks.row_formats import read_file
-from data_prep.tasks.rows import MAX_NUMBER, WrongRowError, number, text
-from official.xlnet.configs.task import TaskConfig
+from data_prep.tasks.rows import MAX_NUMBER, WrongRowError, number
 from official.xlnet.data.reading import Reading, register_reader
 from official.xlnet.errors import DataError, require_data
+from official.xlnet.files.compression import EXTENSIONS, ending
 from official.xlnet.files.schema import shown
-from official.xlnet.files.text import open_text
+from official.xlnet.projects.search.documents import beir_texts, numbered_lines, trec_texts
 from official.xlnet.projects.search.settings import RerankConfig
 from official.xlnet.tasks.ranking import RankingExample
 from official.xlnet.tasks.ranking.metrics import ranking_order
 from official.xlnet.tasks.ranking.reader import HIGHEST_GRADE
 
-_BEIR_HEADER = ["query-id", "corpus-id", "score"]
+# Names of the columns of query, document and grade or score, in small letters with `_`.
+_NAMED_COLUMNS = (
+    ("query_id", "qid", "query", "topic"),
+    ("corpus_id", "document_id", "doc_id", "docid", "docno", "document", "pid"),
+    ("score", "relevance", "rel", "grade", "label"),
+)
 _JUDGEMENT_WIDTHS = (3, 4)  # Numbers of columns.
 _RUN_WIDTHS = (6,)
 Scores = Mapping[str, Mapping[str, float]]  # {query: {document: score or grade}}
@@ -60,14 +66,14 @@ def read_split(reading: Reading) -> Iterator[RankingExample]:
 
 def _examples(reading: Reading, folder: str, split: str | None) -> Iterator[RankingExample]:
     """Yields the candidates of each query of a folder, or of one file of its judgements."""
-    run_file = os.path.join(folder, "run")
-    has_run = os.path.exists(run_file)
+    run_file = _file_of(folder, "run")
+    has_run = run_file is not None
     judgements: Scores | None = None
     if reading.with_labels or split or not has_run:
         judgement_file = split or _only_split(folder)
         judgements = _read_columns(judgement_file, _JUDGEMENT_WIDTHS, -1, HIGHEST_GRADE)
     candidates = judgements or {}
-    if has_run:
+    if run_file is not None:
         candidates = _candidates_of_run(reading, run_file, judgements)
     queries = _read_texts(folder, "queries.jsonl", "queries.tsv", candidates)
     wanted = {document for ranked in candidates.values() for document in ranked}
@@ -113,12 +119,23 @@ def _candidates_of_run(reading: Reading, run_file: str, judgements: Scores | Non
     return candidates
 
 
+def _file_of(folder: str, name: str) -> str | None:
+    """Returns the path of a file of a folder, which may be compressed; None: there is none."""
+    for extension in ("", *EXTENSIONS):
+        path = os.path.join(folder, name + extension)
+        if os.path.exists(path):
+            return path
+    return None
+
+
 def _only_split(folder: str) -> str:
     """The file of judgements of a folder."""
-    path = os.path.join(folder, "qrels")
+    path = _file_of(folder, "qrels")
+    require_data(path is not None, folder, "judgements in qrels, or a run", "neither")
+    assert path is not None
     if not os.path.isdir(path):
         return path
-    splits = sorted(name for name in os.listdir(path) if name.endswith(".tsv"))
+    splits = sorted(name for name in os.listdir(path) if ending(name) == ".tsv")
     got = f"{', '.join(splits) or 'none'}; pass the path of one, such as {path}/test.tsv"
     require_data(len(splits) == 1, path, "one file of judgements", got)
     return os.path.join(path, splits[0])
@@ -127,11 +144,12 @@ def _only_split(folder: str) -> str:
 def _read_texts(folder: str, beir: str, trec: str, wanted: Collection[str]) -> dict[str, str]:
     """Reads the texts of some ids from the file of BEIR, if there is one, or of TREC."""
     texts: dict[str, str] = {}
-    beir_path = os.path.join(folder, beir)
-    if os.path.exists(beir_path):
-        rows = _beir_texts(beir_path)
+    beir_path, trec_path = _file_of(folder, beir), _file_of(folder, trec)
+    if beir_path is not None:
+        rows = beir_texts(beir_path)
     else:
-        rows = _trec_texts(os.path.join(folder, trec))
+        require_data(trec_path is not None, folder, f"{beir} (BEIR) or {trec} (TREC)", "neither")
+        rows = trec_texts(str(trec_path))
     for where, name, content in rows:
         is_only = texts.get(name, content) == content
         require_data(is_only, where, f"one text for {name!r}", "another one")
@@ -140,47 +158,38 @@ def _read_texts(folder: str, beir: str, trec: str, wanted: Collection[str]) -> d
     return texts
 
 
-def _trec_texts(path: str) -> Iterator[tuple[str, str, str]]:
-    """Yields the place, id and text of each line of tab-separated ids and texts."""
-    for where, line in _lines(path):
-        name, tab, content = line.rstrip("\r\n").partition("\t")
-        if not tab:  # A message for each of millions of lines takes as long as reading them.
-            raise DataError(f"{where}: expected an id, a tab and a text, got {shown(line)}")
-        yield where, name, content
-
-
-def _beir_texts(path: str) -> Iterator[tuple[str, str, str]]:
-    """Yields the place, id and text of each line of JSON; the title is part of the text."""
-    for line, row in enumerate(read_file(Reading(path, TaskConfig(), strict=True)), start=1):
-        where = f"{path}, line {line}"
-        try:
-            parts = [text(row, key) for key in ("title", "text") if row.get(key) or key == "text"]
-            yield where, text(row, "_id"), " ".join(filter(None, parts))
-        except WrongRowError as error:
-            raise DataError(f"{where}: {error}") from None
-
-
 def _read_columns(
     path: str, widths: tuple[int, ...], score_column: int, most: float
 ) -> dict[str, dict[str, float]]:
     """Reads a TREC file: `query Q0 document rank score tag` of runs, `query 0 document grade`.
 
-    Judgements may lack the second column, and begin with the header of BEIR.
+    Judgements may lack the second column, and both may begin with the names of their columns, which
+    then say their order.
 
     Returns:
       {query: {document: score or grade}}.
     """
     table: dict[str, dict[str, float]] = {}
-    for where, line in _lines(path):
+    places: list[int] | None = None
+    for where, line in numbered_lines(path):
         fields = line.split()
-        if not fields or fields == _BEIR_HEADER:
+        if not fields:
+            continue
+        named_places = _named_places(fields)
+        if named_places is not None:
+            places, widths = named_places, (len(fields),)
             continue
         expected = f"{' or '.join(map(str, widths))} columns"
         require_data(len(fields) in widths, where, expected, shown(line.strip()))
         widths = (len(fields),)  # All lines are alike.
-        query, document = fields[0], fields[min(2, len(fields) - 2)]
+        query_place, document_place, score_place = places or [
+            0,
+            min(2, len(fields) - 2),
+            score_column,
+        ]
+        query, document = fields[query_place], fields[document_place]
         try:
-            value = number({"score": fields[score_column]}, "score", most)
+            value = number({"score": fields[score_place]}, "score", most)
         except WrongRowError as error:
             raise DataError(f"{where}: {error}") from None
         documents = table.setdefault(query, {})
@@ -190,7 +199,13 @@ def _read_columns(
     return table
 
 
-def _lines(path: str) -> Iterator[tuple[str, str]]:
-    """Yields the place of each line, for messages, and the line."""
-    with open_text(path) as file:
-        yield from ((f"{path}, line {n}", line) for n, line in enumerate(file, start=1))
+def _named_places(fields: Sequence[str]) -> list[int] | None:
+    """The places of query, document and score in a line of names; None for another line."""
+    names = [field.lower().replace("-", "_") for field in fields]
+    places = []
+    for known_names in _NAMED_COLUMNS:
+        known = [place for place, name in enumerate(names) if name in known_names]
+        if len(known) != 1:
+            return None
+        places += known
+    return places
