@@ -42,6 +42,27 @@ def test_truncation_cuts_the_longest_one_by_one():
             assert truncated_lengths(tf.constant(rows), budget).numpy().tolist() == expected
 
 
+@pytest.mark.slow
+def test_pairs_differ_from_hf_as_the_page_says():
+    """docs/differences.md: of two long texts, in an odd room, the one that has a token more."""
+    tokenizers = pytest.importorskip("tokenizers")
+    words = tokenizers.models.WordLevel({"a": 0}, unk_token="a")
+    tokenizer = tokenizers.Tokenizer(words)
+    tokenizer.pre_tokenizer = tokenizers.pre_tokenizers.Whitespace()
+    for room in range(2, 10):
+        tokenizer.enable_truncation(room, strategy="longest_first")
+        pairs = [(first, second) for first in range(12) for second in range(12)]
+        here = truncated_lengths(tf.constant(pairs), room).numpy().tolist()
+        for (first, second), lengths in zip(pairs, here, strict=True):
+            segments = tokenizer.encode("a " * first, "a " * second).type_ids
+            there = [segments.count(0), segments.count(1)]
+            are_both_long = min(first, second) > room // 2
+            if are_both_long and room % 2 and second >= first:
+                assert (there, lengths) == ([room // 2, room // 2 + 1], [room // 2 + 1, room // 2])
+            else:
+                assert there == lengths
+
+
 @pytest.mark.parametrize(
     ("texts", "length", "side", "token_ids", "segment_ids"),
     [
