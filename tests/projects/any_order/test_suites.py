@@ -83,7 +83,7 @@ def evaluator(surprisals):
                 "&": lambda a, b: a and b,
                 "|": lambda a, b: a or b,
             }[sign](value, other)
-        return [value]
+        return value
 
     number = pyparsing.common.number.copy().set_parse_action(lambda tokens: float(tokens[0]))
     name = pyparsing.Word(pyparsing.alphanums + "_-")
