@@ -269,6 +269,7 @@ def plan_lanes(job: Job) -> Plan:
             f"(dropped: {', '.join(dropped) or 'none'})"
         )
     check_unknown(counts, ", ".join(job.inputs), job.settings.max_unknown)
+    _warn_of_short_documents(job, counts)
     splits, assigned = split_documents(
         job.work_dir, len(job.shards), job.settings, job.token_dtype, job.num_heldout_shards
     )
@@ -290,6 +291,22 @@ def _warn_of_empty_files(job: Job, completions: list[dict[str, Any]]) -> int:
     if empty:
         logging.warning("%d files have no text, such as %s", len(empty), empty[0])
     return len(empty)
+
+
+def _warn_of_short_documents(job: Job, counts: Counts) -> None:
+    """Warns of plain text whose documents are much shorter than windows: lines may be wrapped."""
+    mean_length = counts["tokens"] / counts["documents"]
+    formats = {shard.format for shard in job.shards if shard.stop}
+    is_blank_lines = formats == {"text"} and not job.settings.document_start
+    if is_blank_lines and mean_length < job.settings.seq_len / 2:
+        logging.warning(
+            "%s: %d documents have %d tokens on average, windows %d; blank lines separate "
+            "documents, see --document_start",
+            ", ".join(job.inputs),
+            counts["documents"],
+            mean_length,
+            job.settings.seq_len,
+        )
 
 
 def _warn_of_no_heldout(tokens: int, settings: Settings) -> None:

@@ -77,8 +77,12 @@ class Records:
         if vocab is not None:
             wanted = self.manifest.vocab_sha256
             sha256 = hashlib.sha256(read_vocabulary(vocab)).hexdigest()  # With added tokens of HF.
-            expected = f"SHA-256 {wanted[:12]}… (the vocabulary of the records in {path})"
-            require_data(sha256 == wanted, vocab, expected, f"{sha256[:12]}…: {OTHER_FILE}")
+            require_data(
+                sha256 == wanted,
+                vocab,
+                f"the vocabulary of the records in {path} (SHA-256 {wanted[:12]}…)",
+                f"another vocabulary ({sha256[:12]}…): prepare the text with --vocab={vocab}",
+            )
         if phrases is None:
             phrases = config.data.phrases if config is not None else ()
         self._phrases = phrases

@@ -159,7 +159,11 @@ def test_evaluation_batch_size():
         ({"batch_size": 4, "epochs": 1}, "divisor of 6.*such as 2.* 4"),
         ({"input_context": tf.distribute.InputContext(1, 0, 4)}, "multiple of the 4 replicas"),
         ({"split": "heldout"}, r"'heldout', got train: prepare .* larger data.heldout"),
-        ({"vocab": __file__}, r"test_pretraining_dataset.py.*the vocabulary of the records in"),
+        (
+            {"vocab": __file__},
+            r"test_pretraining_dataset.py.*the vocabulary of the records in.*another vocabulary "
+            r"\(\w+…\): prepare the text with vocab=\S+test_pretraining_dataset.py$",
+        ),
     ],
 )
 def test_batches_splits_and_vocabularies_that_do_not_fit(data_set, arguments, message):

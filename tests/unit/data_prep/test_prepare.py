@@ -172,6 +172,19 @@ def test_equal_documents_are_on_one_side_of_the_split(tmp_path):
     assert list(Manifest.load(str(tmp_path / "same")).splits) == ["train"]
 
 
+def test_documents_that_are_short_beside_windows_are_told(tmp_path, caplog):
+    path = tmp_path / "text.txt"
+    lines = [" ".join(lines) for lines in random_documents(random.Random(3), 40)]
+    path.write_text("\n\n".join(["CHAPTER I", *lines]), encoding="utf-8")
+    message = "41 documents have {} tokens on average, windows 150; blank lines separate documents"
+    figures = prepare(path, tmp_path / "out", seq_len=150, num_lanes=1)
+    assert message.format(figures["tokens"] // 41) in caplog.text
+    caplog.clear()
+    options = dict(seq_len=150, num_lanes=1, document_start="CHAPTER")
+    assert prepare(path, tmp_path / "whole", **options)["documents"] == 1
+    assert "on average" not in caplog.text
+
+
 def test_duplicates_and_poor_documents_are_counted(tmp_path, caplog):
     documents = [[f"Number {i} of the people. They said so."] for i in "abcdefghijklmnopqrst"]
     poor = [["-- 12 34 56 %% 99 ** 7 8 9 10 11"], ["the same line"] * 3, ["short"]]
