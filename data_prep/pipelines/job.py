@@ -49,7 +49,7 @@ from official.xlnet.files.schema import conform
 from official.xlnet.tokenization.sentencepiece_proto import warn_of_export
 from official.xlnet.tokenization.special_tokens import VOCAB_FILE
 from official.xlnet.tokenization.tokenizer import Tokenizer
-from official.xlnet.tokenization.vocabulary_file import require_no_owner
+from official.xlnet.tokenization.vocabulary_file import require_no_owner, vocabulary_path
 
 _WORK_DIR = ".prepare"
 _JOB_FILE = "job.json"
@@ -174,7 +174,7 @@ def describe(
         with another one.
       ConfigError: `model.vocab_size` is smaller than the vocabulary.
     """
-    vocab_file = os.path.join(vocab, VOCAB_FILE) if file_system.is_dir(vocab) else vocab
+    vocab_file = vocabulary_path(vocab)
     tokenizer = Tokenizer(vocab_file, settings.lowercase, settings.keep_accents)
     settings = dataclasses.replace(settings, keep_whitespace=tokenizer.keep_whitespace)
     dataclasses.replace(model).fit_vocabulary(tokenizer.vocab_size, vocab_file)

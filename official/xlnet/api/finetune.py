@@ -66,7 +66,7 @@ def finetune(
       config: YAML file with a recipe, or a model directory.
       set: configuration override `key=value`, e.g. task.epochs=3, see `XLNetConfig.load`; may be
         repeated.
-      vocab: vocabulary, spiece.model, for training from random weights.
+      vocab: vocabulary, spiece.model or its directory, for training from random weights.
       strategy: distribution strategy; see `prepare_devices`. A run may be resumed with another
         one.
       cpu_devices: number of virtual CPU devices, for `mirrored` without GPUs.

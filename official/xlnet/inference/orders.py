@@ -19,6 +19,8 @@ import numpy as np
 from official.xlnet.configs.experiment import XLNetConfig
 from official.xlnet.configs.registry import ORDERS
 from official.xlnet.configs.validation import require
+from official.xlnet.errors import ConfigError
+from official.xlnet.files.schema import shown
 from official.xlnet.inference.text_parts import TextParts
 
 # Positions in the sequence in which they are predicted, for all texts or one for each; or a
@@ -109,15 +111,30 @@ def sort_keys(order: Order, request: OrderRequest) -> SortKeys:
     if isinstance(order, str):
         return ORDERS[order](request)
     lengths = [len(text.ids) for text in request.parts]
-    permutations: Any = order([text.ids for text in request.parts]) if callable(order) else order
-    if len(permutations) and np.ndim(permutations[0]) == 0:
-        permutations = [permutations] * len(lengths)
-    expected = f"one permutation for each of {len(lengths)} texts"
-    require(len(permutations) == len(lengths), "order", expected, len(permutations))
+    values: Any = order([text.ids for text in request.parts]) if callable(order) else order
+    permutations = _permutations(values, len(lengths))
     for permutation, length in zip(permutations, lengths, strict=True):
         expected = f"a permutation of the positions 0 to {length - 1} of a text"
-        require(sorted(permutation) == list(range(length)), "order", expected, list(permutation))
+        is_permutation = sorted(permutation) == list(range(length))
+        require(is_permutation, "order", expected, permutation)
     return [[np.argsort(permutation)] for permutation in permutations]
+
+
+def _permutations(values: Any, num_texts: int) -> list[list[int]]:
+    """The permutation of each text, from one for all texts or one for each."""
+    expected = "a name, a permutation or one for each text, or a function of token ids to these"
+    try:
+        permutations = [np.asarray(value) for value in values]
+    except TypeError:
+        raise ConfigError(f"order: expected {expected}, got {shown(values)}") from None
+    if permutations and not permutations[0].ndim:
+        permutations = [np.asarray(values)] * num_texts
+    for permutation in permutations:
+        is_integers = permutation.ndim == 1 and permutation.dtype.kind in "iu"
+        require(is_integers or not permutation.size, "order", expected, values)
+    expected = f"one permutation for each of {num_texts} texts"
+    require(len(permutations) == num_texts, "order", expected, len(permutations))
+    return [permutation.tolist() for permutation in permutations]
 
 
 def least_context(config: XLNetConfig) -> int:

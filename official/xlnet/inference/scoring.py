@@ -95,17 +95,18 @@ def score(
 def score(
     model: AnyPath | LanguageModel,
     texts,
-    order="left_to_right",
-    num_orders=1,
-    seed=0,
-    tokenizer=None,
+    order: Any = "left_to_right",
+    num_orders: int = 1,
+    seed: int = 0,
+    tokenizer: Tokenizer | None = None,
 ):
     """Computes the log-likelihood of texts. To score often, or parts of texts, keep a `Scorer`.
 
     Args:
       model: pre-trained model: a model directory, HF folder or TF1 release, or a loaded model.
       texts: a text or a list of texts. An empty text has no tokens, and a total of 0.
-      order: `left_to_right`, `random`, `pseudo`, …, or permutations; see `Scorer`.
+      order: `left_to_right`, `random`, `pseudo`, …, permutations, or a function that returns them;
+        see `Scorer`.
       num_orders: orders drawn for `random`.
       seed: random seed of the orders.
       tokenizer: the tokenizer of a loaded model.
@@ -291,21 +292,28 @@ class Scorer(PickledByPath):
         offsets = [text.offsets[position] for position in text.targets]
         return Score(text.text, pieces, of_targets.mean(axis=0), offsets, order_totals)
 
-    def require_one_window(self, texts: Sequence[str], purpose: str) -> None:
+    def require_one_window(
+        self, texts: Sequence[str], purpose: str, places: Sequence[str] = ()
+    ) -> None:
         """Raises `DataError` if a text is longer than a window.
 
         Args:
           texts: the texts.
           purpose: of one window, for the error.
+          places: where each text is from, for the error.
         """
         with self.tokenizer.uncounted():
-            for text in texts:
-                self._require_one_window(text, len(self.tokenizer.encode(text)), purpose)
+            for index, text in enumerate(texts):
+                place = places[index] if places else ""
+                self._require_one_window(text, len(self.tokenizer.encode(text)), purpose, place)
 
-    def _require_one_window(self, text: str, num_tokens: int, purpose: str) -> None:
+    def _require_one_window(
+        self, text: str, num_tokens: int, purpose: str, place: str = ""
+    ) -> None:
         expected, longest = f"a text of one window for {purpose}", window_length(self.config)
         got = f"{num_tokens} tokens, more than {longest}"
-        require_data(num_tokens <= longest, f"{text:.60}", expected, got)
+        where = f"{place}, {text:.60}" if place else f"{text:.60}"
+        require_data(num_tokens <= longest, where, expected, got)
 
     def _require_windows_of(self, parts: TextParts) -> None:
         """Raises `DataError` unless the windows can give what is given before the targets."""

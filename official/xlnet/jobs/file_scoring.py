@@ -163,8 +163,13 @@ class FileScoring:
         """
         if self._num_rows:
             self._chunks = [*self._chunks]
+            source = self._call.input or "text"
+            num_before = 0
             for rows in self._chunks:
-                self.scorer.require_one_window([texts_of(row) for row in rows], purpose)
+                places = [f"{source}, row {num_before + n}" for n in range(1, len(rows) + 1)]
+                texts = [texts_of(row) for row in rows]
+                self.scorer.require_one_window(texts, purpose, places)
+                num_before += len(rows)
 
     def require_window_of_order(self) -> None:
         """The same, if the order of the call is one of texts of a single window."""

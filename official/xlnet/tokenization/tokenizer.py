@@ -60,7 +60,12 @@ from official.xlnet.tokenization.unspaced_scripts import (
     continues_word,
     ends_unspaced,
 )
-from official.xlnet.tokenization.vocabulary_file import RECORD, read_vocabulary, recorded_checksum
+from official.xlnet.tokenization.vocabulary_file import (
+    RECORD,
+    read_vocabulary,
+    recorded_checksum,
+    vocabulary_path,
+)
 
 # In UTF-8: bytes after the first one of a character; first bytes of U+3000 to U+9FFF.
 _CONTINUATION_BYTES = range(0x80, 0xC0)
@@ -118,7 +123,8 @@ class Tokenizer:
         """Loads a SentencePiece model.
 
         Args:
-          model_file: path of a SentencePiece model whose first pieces are `SPECIAL_PIECES`.
+          model_file: path of a SentencePiece model whose first pieces are `SPECIAL_PIECES`, or of
+            a directory that contains it as `spiece.model`.
           lowercase: whether to lower-case text before tokenization.
           keep_accents: whether to keep accents; they are stripped by default.
 
@@ -127,6 +133,7 @@ class Tokenizer:
             checksum beside it belongs to, or a model of another kind: its first pieces are not the
             special tokens, or it marks the ends of words instead of their beginnings.
         """
+        model_file = vocabulary_path(model_file)
         self.model_file = model_file
         self.model_proto = read_vocabulary(model_file)
         self.sha256 = hashlib.sha256(self.model_proto).hexdigest()

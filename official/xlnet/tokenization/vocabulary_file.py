@@ -22,6 +22,11 @@ from official.xlnet.tokenization.special_tokens import (
 RECORD = ".sha256"  # Added to the name of a vocabulary.
 
 
+def vocabulary_path(path: str) -> str:
+    """Returns the path of a vocabulary, given as a file or as the directory that contains it."""
+    return os.path.join(path, VOCAB_FILE) if file_system.is_dir(path) else path
+
+
 def has_vocabulary(model_file: str) -> bool:
     """Whether a vocabulary is there, as a file or in an HF `tokenizer.json` beside it."""
     other = os.path.join(os.path.dirname(model_file), TOKENIZER_JSON)
@@ -32,9 +37,13 @@ def has_vocabulary(model_file: str) -> bool:
 def read_vocabulary(model_file: str) -> bytes:
     """Returns a vocabulary with its added tokens; see `hf_vocabulary`.
 
+    Args:
+      model_file: the file, or the directory that contains it.
+
     Raises:
       DataError: there is none, or it is damaged.
     """
+    model_file = vocabulary_path(model_file)
     try:
         model_proto = None
         if file_system.is_file(model_file) or not has_vocabulary(model_file):

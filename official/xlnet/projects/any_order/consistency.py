@@ -3,12 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import Any, NamedTuple
+from typing import Annotated, Any, NamedTuple
 
 import numpy as np
 
 from official.xlnet.configs.registry import PUBLIC_NAMES
-from official.xlnet.configs.validation import require
+from official.xlnet.files.arguments import AnyPath
+from official.xlnet.files.public import public
+from official.xlnet.files.schema import Range
+from official.xlnet.inference.language_model import loaded
+from official.xlnet.inference.scoring import Scorer
+from official.xlnet.modeling.models.language_model import LanguageModel
+from official.xlnet.tokenization.tokenizer import Tokenizer
 
 
 class Consistency(NamedTuple):
@@ -27,19 +33,22 @@ class Consistency(NamedTuple):
 
 
 @PUBLIC_NAMES.register("consistency")
+@public()
 def consistency(
-    scorer: Any,
+    scorer: AnyPath | LanguageModel | Scorer,
     texts: Sequence[str],
-    num_orders: int = 8,
-    seed: int = 0,
+    num_orders: Annotated[int, Range(2, 10_000)] = 8,
+    seed: Annotated[int, Range(0, 2**32 - 1)] = 0,
+    tokenizer: Tokenizer | None = None,
 ) -> list[Consistency]:
     """Measures how consistent a model is about texts of at least two tokens and at most a window.
 
     Args:
-      scorer: the model, a `Scorer`.
+      scorer: a `Scorer`; or a model, by its path or loaded with its tokenizer.
       texts: the texts.
       num_orders: number of random orders, at least 2.
       seed: of the orders.
+      tokenizer: the tokenizer of a loaded model.
 
     Raises:
       ConfigError: `num_orders` is below 2, or the model is causal.
@@ -49,7 +58,8 @@ def consistency(
       >>> consistency(scorer, ["The cat sat on the mat."])[0].halves_gap
       0.61
     """
-    require(num_orders >= 2, "num_orders", "at least 2 orders to compare", num_orders)
+    if not isinstance(scorer, Scorer):
+        scorer = Scorer(*loaded(scorer, tokenizer, takes_masked=True))
     scorer.require_one_window(texts, "consistency")
     with scorer.tokenizer.uncounted():
         scores = scorer(texts, "random", num_orders, seed)

@@ -52,7 +52,7 @@ def cross_validate(
       config: YAML file with a recipe, or a model directory.
       set: configuration override `key=value`, e.g. task.epochs=3, see `XLNetConfig.load`; may be
         repeated.
-      vocab: vocabulary, spiece.model, for training from random weights.
+      vocab: vocabulary, spiece.model or its directory, for training from random weights.
       strategy: distribution strategy; see `prepare_devices`. A run may be resumed with another
         one.
       cpu_devices: number of virtual CPU devices, for `mirrored` without GPUs.
@@ -139,7 +139,7 @@ def finetune_repeatedly(
       config: YAML file with a recipe, or a model directory.
       set: configuration override `key=value`, e.g. task.epochs=3, see `XLNetConfig.load`; may be
         repeated.
-      vocab: vocabulary, spiece.model, for training from random weights.
+      vocab: vocabulary, spiece.model or its directory, for training from random weights.
       strategy: distribution strategy; see `prepare_devices`. A run may be resumed with another
         one.
       cpu_devices: number of virtual CPU devices, for `mirrored` without GPUs.
@@ -224,7 +224,7 @@ def search_settings(
       config: YAML file with a recipe, or a model directory.
       set: configuration override `key=value`, e.g. task.epochs=3, see `XLNetConfig.load`; may be
         repeated.
-      vocab: vocabulary, spiece.model, for training from random weights.
+      vocab: vocabulary, spiece.model or its directory, for training from random weights.
       strategy: distribution strategy; see `prepare_devices`. A run may be resumed with another
         one.
       cpu_devices: number of virtual CPU devices, for `mirrored` without GPUs.

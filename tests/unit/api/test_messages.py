@@ -1,0 +1,121 @@
+"""A wrong argument is named, as the user wrote it: of each verb, and of functions of loaded models."""
+
+import math
+
+import numpy as np
+import pytest
+
+from official import xlnet
+from official.xlnet import cli
+from official.xlnet.commands.declarations import declaration
+from official.xlnet.configs.registry import VERBS
+from official.xlnet.errors import XLNetError
+from official.xlnet.files.schema import OneOf, Range
+
+FAR = (-5, 0, 10**6, 10**12, 1e30)
+
+
+def wrong_words(flag):
+    """Values that a flag cannot have, by its type and its rules."""
+    if flag.value_type is bool:
+        yield "maybe"
+    if flag.value_type in (int, float) and not flag.container:
+        yield "many"
+    for rule in flag.rules:
+        if isinstance(rule, OneOf):
+            yield "no"
+        if isinstance(rule, Range):
+            outside = [value for value in FAR if not rule.holds(value)]
+            yield from map(str, map(flag.value_type, outside[:1]))
+
+
+@pytest.mark.parametrize("verb", VERBS.names())
+def test_each_flag_of_a_verb_is_named(verb, capsys):
+    declared = declaration(verb)
+    needed = {
+        flag.name: f"--{flag.name}={'1' if flag.value_type in (int, float) else 'x'}"
+        for flag in declared.flags
+        if flag.is_required
+    }
+    first = [*verb.split(), *(["x"] if declared.verb.positional else [])]
+    for flag in declared.flags:
+        others = [words for name, words in needed.items() if name != flag.name]
+        for wrong in wrong_words(flag):
+            assert cli.main([*first, *others, f"--{flag.name}={wrong}"]) == 2
+            sentence = capsys.readouterr().err.splitlines()[-1]
+            assert f"--{flag.name}" in sentence, f"{verb} --{flag.name}={wrong}: {sentence}"
+
+
+WRONG = {
+    "score": {
+        "order": [3, None, "no", [0, 0], [[0], [1]], ["a"], lambda ids: 3, math.nan],
+        "num_orders": [0, "x", 1.5, True],
+        "seed": [-1, "x", None],
+        "tokenizer": [3, "spiece.model"],
+    },
+    "generate": {
+        "num_tokens": [0, "x"],
+        "sampling": [3, "greedy"],
+        "tokenizer": [3],
+        "max_blank_length": [0, None],
+        "temperature": [-1, "x", math.nan],
+        "top_k": [-1, 1.5],
+        "top_p": [-1, 2, "x"],
+        "seed": [-1, "x"],
+        "steps": [0, "x"],
+        "select": [3, "no"],
+        "remask": [3, "x"],
+    },
+    "blank_candidates": {
+        "candidates": [0, None, ["x", ""], 1.5],
+        "tokenizer": [3],
+        "max_length": [0, "x"],
+    },
+    "consistency": {
+        "scorer": [3, None, np.zeros(3)],
+        "texts": ["a text", 3],
+        "num_orders": [1, "x"],
+        "seed": [-1, 0.5],
+        "tokenizer": ["x"],
+    },
+    "embed": {
+        "pooling": ["no", 3],
+        "layer": ["x", 99, [0.5]],
+        "max_length": [0, "x"],
+        "batch_size": [0, "x"],
+        "window_stride": [-1, "x"],
+        "tokenizer": [3],
+    },
+}
+TEXT = {"embed": "the water", "score": "the water", "generate": "the ____", "consistency": ["a"]}
+
+
+@pytest.mark.parametrize("name", WRONG)
+def test_each_argument_of_a_function_is_named(name, world):
+    function = getattr(xlnet, name)
+    for argument, values in WRONG[name].items():
+        for wrong in values:
+            arguments = [world.pretrained, TEXT.get(name, "the ____ sat")]
+            options = {argument: wrong}
+            if argument == "scorer":
+                arguments[0] = options.pop(argument)
+            if argument == "texts":
+                arguments[1] = options.pop(argument)
+            with pytest.raises(XLNetError, match=f"^{argument}") as caught:
+                function(*arguments, **options)
+            assert "\n" not in str(caught.value)
+
+
+@pytest.mark.usefixtures("eager")
+def test_functions_take_what_their_classes_take(world):
+    scorer = xlnet.Scorer(world.pretrained)
+    text = "the water was made"
+    num_tokens = len(scorer.tokenizer.encode(text))
+    backwards = [*range(num_tokens)][::-1]
+    for order in (backwards, [backwards], np.array(backwards), lambda ids: [backwards]):
+        [expected] = scorer([text], order)
+        assert xlnet.score(world.pretrained, text, order).total == expected.total
+    expected = xlnet.consistency(scorer, [text], 2)
+    assert xlnet.consistency(world.pretrained, [text], 2) == expected
+    model = xlnet.load_pretrainer(world.pretrained)
+    assert xlnet.consistency(model, [text], 2, tokenizer=scorer.tokenizer) == expected
