@@ -1,4 +1,4 @@
-"""A wrong argument is named, as the user wrote it: of each verb, and of functions of loaded models."""
+"""A wrong argument is named as the user wrote it, for verbs and for functions of models."""
 
 import math
 
