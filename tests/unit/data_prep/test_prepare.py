@@ -177,10 +177,10 @@ def test_documents_that_are_short_beside_windows_are_told(tmp_path, caplog):
     lines = [" ".join(lines) for lines in random_documents(random.Random(3), 40)]
     path.write_text("\n\n".join(["CHAPTER I", *lines]), encoding="utf-8")
     message = "41 documents have {} tokens on average, windows 150; blank lines separate documents"
-    figures = prepare(path, tmp_path / "out", seq_len=150, num_lanes=1)
+    figures = prepare(path, tmp_path / "out", seq_len=150, num_lanes=2)
     assert message.format(figures["tokens"] // 41) in caplog.text
     caplog.clear()
-    options = dict(seq_len=150, num_lanes=1, document_start="CHAPTER")
+    options = dict(seq_len=150, num_lanes=2, document_start="CHAPTER")
     assert prepare(path, tmp_path / "whole", **options)["documents"] == 1
     assert "on average" not in caplog.text
 
