@@ -101,7 +101,7 @@ def test_each_argument_of_a_function_is_named(name, world):
                 arguments[0] = options.pop(argument)
             if argument == "texts":
                 arguments[1] = options.pop(argument)
-            with pytest.raises(XLNetError, match=f"^{argument}") as caught:
+            with pytest.raises(XLNetError, match=rf"\b{argument}\b") as caught:
                 function(*arguments, **options)
             assert "\n" not in str(caught.value)
 
