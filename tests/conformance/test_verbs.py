@@ -21,7 +21,7 @@ from tools import api_page
 # Verbs that have a function for files, which calls the public one, or what that calls, and flags of
 # that function alone.
 OF_FILES = {
-    "embed": {"input", "output", "layers", "products"},
+    "embed": {"input", "output", "layers", "products", "format"},
     "generate": {"text", "input", "output"},
     "predict": {
         *("input", "output", "batch_size", "shard", "products"),
