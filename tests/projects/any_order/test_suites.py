@@ -10,7 +10,7 @@ import pytest
 
 from official.xlnet.errors import DataError
 from official.xlnet.inference.score import Score
-from official.xlnet.projects.any_order.suites import (
+from official.xlnet.projects.any_order.pairs.suites import (
     check_predictions,
     prediction_margin,
     read_suite,

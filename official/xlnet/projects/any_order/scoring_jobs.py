@@ -26,7 +26,7 @@ from official.xlnet.projects.any_order.consistency import (
     mean_consistency,
 )
 from official.xlnet.projects.any_order.pairs import norm_correlations, pair_metrics
-from official.xlnet.projects.any_order.suites import (
+from official.xlnet.projects.any_order.pairs.suites import (
     check_predictions,
     read_suite,
     suite_margins,
