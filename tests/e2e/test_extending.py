@@ -15,23 +15,10 @@ import yaml
 from official import xlnet as package
 from official.xlnet import cli
 from official.xlnet.commands.extensions import import_extension
-from official.xlnet.configs.base import SETTINGS
 from official.xlnet.configs.experiment import XLNetConfig
 from official.xlnet.configs.model import ModelConfig
 from official.xlnet.configs.registry import (
-    AUXILIARY,
-    FILE_READERS,
-    FOLDER_READERS,
-    HEADS,
-    NETWORKS,
-    OBJECTIVES,
-    OPTIMIZERS,
-    PRETRAINING_PAGES,
-    SCHEDULES,
     SERVICES,
-    TASKS,
-    TEXT_FORMATS,
-    VERBS,
 )
 from official.xlnet.configs.training import TrainingConfig
 from official.xlnet.errors import ConfigError
@@ -42,13 +29,12 @@ from tests.helpers.compiled import make_model
 from tests.helpers.corpora import WORDS
 from tests.helpers.documents import ROOT, blocks, commands
 from tests.helpers.optimizers import check_optimizer
+from tests.helpers.package.registered import nothing_is_kept
 from tests.helpers.tiny import VOCAB, random_windows
 
 pytestmark = pytest.mark.slow
 
 PAGE = blocks(ROOT / "docs/extending.md")
-REGISTRIES = (OBJECTIVES, AUXILIARY, NETWORKS, SETTINGS, TASKS, HEADS, SERVICES, TEXT_FORMATS)
-REGISTRIES += (FILE_READERS, FOLDER_READERS, OPTIMIZERS, SCHEDULES, PRETRAINING_PAGES, VERBS)
 MODULES = (
     "prefix_lm",
     "convolutions",
@@ -86,10 +72,8 @@ def directory(tmp_path, monkeypatch):
             (tmp_path / name).write_text(block.code + "\n", encoding="utf-8")
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(sys, "path", list(sys.path))
-    yield tmp_path
-    for registry in REGISTRIES:
-        for name in [name for name in registry if registry[name].__module__ in MODULES]:
-            del registry[name]
+    with nothing_is_kept():
+        yield tmp_path
     for name in MODULES:
         sys.modules.pop(name, None)
 

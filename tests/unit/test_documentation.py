@@ -20,6 +20,7 @@ from benchmarks.reports import figures
 from official import xlnet
 from tests.helpers.documents import ROOT, blocks
 from tests.helpers.package.of_projects import rows
+from tests.helpers.package.registered import nothing_is_kept
 from tools import api_page
 
 DOCS = ROOT / "docs"
@@ -53,7 +54,8 @@ def test_examples_in_docstrings_give_what_they_say(name):
     module = importlib.import_module(f"official.xlnet.{name}")
     # What somebody has imported who writes such lines.
     names = {"np": np, "tf": tf} | {each: getattr(xlnet, each) for each in xlnet.__all__}
-    result = doctest.testmod(module, extraglobs={**names, **vars(module)})
+    with nothing_is_kept():
+        result = doctest.testmod(module, extraglobs={**names, **vars(module)})
     assert result.attempted > 0 and result.failed == 0
 
 
