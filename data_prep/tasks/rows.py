@@ -167,13 +167,14 @@ def number(
     return value
 
 
-def numbers(rows: Iterable[Row], column: str, path: str) -> list[float]:
+def numbers(rows: Iterable[Row], column: str, path: str, noun: str = "row") -> list[float]:
     """The number of each row; see `number`.
 
     Args:
       rows: the rows.
       column: their column.
-      path: names the rows in errors.
+      path: their file, for errors.
+      noun: name of a row, for errors.
 
     Raises:
       DataError: a row has none.
@@ -183,7 +184,7 @@ def numbers(rows: Iterable[Row], column: str, path: str) -> list[float]:
         try:
             values.append(number(row, column))
         except WrongRowError as error:
-            raise DataError(f"{path}, row {row_number}: {error}") from None
+            raise DataError(f"{path}, {noun} {row_number}: {error}") from None
     return values
 
 

@@ -99,7 +99,7 @@ def weights_of(arguments: Sequence[str]) -> dict[str, float]:
 def _require_scores(path: str, rows: Sequence[Row], weights: Mapping[str, float]) -> None:
     """Raises `DataError` unless all hypotheses have the scores that have a weight."""
     for name in weights.keys() - _OF_THE_MODEL:
-        numbers(rows, name, path)
+        numbers(rows, name, path, "hypothesis")
 
 
 def _best(
