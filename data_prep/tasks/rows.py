@@ -150,9 +150,9 @@ def number(
       >>> number({"score": "-1.5"}, "score"), number({"score": 2}, "score")
       (-1.5, 2.0)
     """
-    found = row.get(column)
-    is_number_or_text = isinstance(found, int | float | str)
-    name = str(found).strip().lower() if is_number_or_text else ""
+    given = row.get(column)
+    is_number_or_text = isinstance(given, int | float | str)
+    name = str(given).strip().lower() if is_number_or_text else ""
     if takes_truth_values:
         name = _TRUTH.get(name, name)
     try:
@@ -162,7 +162,7 @@ def number(
         value = math.nan
     if not abs(value) <= most:
         expected = f"a number of at most {most:g} in {column!r}"
-        got = shown(found) if column in row else f"the columns {listed(row)}"
+        got = shown(given) if column in row else f"the columns {listed(row)}"
         raise WrongRowError(f"expected {expected}, got {got}")
     return value
 

@@ -85,8 +85,8 @@ def require_one_value(arguments: Sequence[str], parameters: Sequence[Parameter])
                 path, value = weighted(use.value)
                 subject += f": {path}"
             values.setdefault(subject, []).append(value)
-        for subject, found in values.items():
-            different = dict.fromkeys(found)
+        for subject, values_of_subject in values.items():
+            different = dict.fromkeys(values_of_subject)
             if len(different) > 1:
                 got = " and ".join(map(repr, different))
                 raise flags.Error(f"{subject}: expected one value, got {got}")

@@ -213,8 +213,8 @@ class Share(float):
 
 
 def test_numbers_of_classes_of_their_own_are_numbers():
-    rows = [("a", Grade(3)), ("b", Share(0.5)), ("c", True)]
-    for task, expected in (("classification", ["3", "0.5", "True"]), ("regression", [3, 0.5, 1])):
+    rows = [("a", Grade(3)), ("b", Share(0.5)), ("c", 2)]
+    for task, expected in (("classification", ["3", "0.5", "2"]), ("regression", [3, 0.5, 2])):
         examples, _ = read_task(
             [{"text": x, "label": y} for x, y in rows], TaskConfig.create(name=task)
         )

@@ -82,16 +82,16 @@ def window_position(path: bytes, first_id: int, window: int, windows_per_lane: i
                 expected = low_at + (high_at - low_at) * (window - low) // (high - low)
                 at = max(low_at, expected - num_bytes // 2)
             file.seek(at)
-            found, positions = _windows_in(file.read(num_bytes))
-            found -= first_id
-            if not positions or not low <= found < high:
+            first_window, positions = _windows_in(file.read(num_bytes))
+            first_window -= first_id
+            if not positions or not low <= first_window < high:
                 break
-            if found <= window < found + len(positions):
-                return np.int64(at + positions[window - found])
-            if found > window:
-                high, high_at = found, at + positions[0]
+            if first_window <= window < first_window + len(positions):
+                return np.int64(at + positions[window - first_window])
+            if first_window > window:
+                high, high_at = first_window, at + positions[0]
             else:
-                low, low_at = found + len(positions) - 1, at + positions[-1]
+                low, low_at = first_window + len(positions) - 1, at + positions[-1]
     return np.int64(0)
 
 

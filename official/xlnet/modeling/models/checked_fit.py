@@ -55,7 +55,7 @@ class CheckedFit(CheckedWeights, GuardedLayer, keras.Model):
     # `steps_per_execution`.
     _other_test_function: _TestFunction | None = None
     steps_per_execution: int
-    label_name: str | None = None  # Of labels among the features.
+    _label_name: str | None = None  # Of labels among the features.
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({getattr(self, 'encoder', None)!r})"
@@ -255,9 +255,9 @@ class CheckedFit(CheckedWeights, GuardedLayer, keras.Model):
     def _data_checks(self) -> DataChecks:
         from official.xlnet.modeling.models.checked_data import DataChecks
 
-        return DataChecks(self.encoder.model.vocab_size, self.label_rule(), self.label_name)
+        return DataChecks(self.encoder.model.vocab_size, self._label_rule(), self._label_name)
 
-    def label_rule(self) -> LabelRule | None:
+    def _label_rule(self) -> LabelRule | None:
         """Which labels the loss takes; None for any."""
         return None
 

@@ -113,7 +113,7 @@ class XLNetClassifier(EncoderWithHead):
             optimizer=optimizer, loss=loss, metrics=metrics, loss_weights=loss_weights, **kwargs
         )
 
-    def label_rule(self):
+    def _label_rule(self):
         from official.xlnet.modeling.models.checked_labels import rule_of_loss
 
         losses = tf.nest.flatten(getattr(self, "loss", None))

@@ -112,7 +112,7 @@ class XLNetTaskModel(EncoderWithHead, TrainableModel):
       >>> model({"token_ids": ids, "segment_ids": segments, "is_padding": padding})["logits"]
     """
 
-    label_name = "label"
+    _label_name = "label"
 
     def __init__(self, config: XLNetConfig | dict[str, Any], **kwargs):
         kwargs.setdefault("name", "xlnet_task")
@@ -138,7 +138,7 @@ class XLNetTaskModel(EncoderWithHead, TrainableModel):
         weights = self.config.task.auxiliary_loss_weights()
         return [(getattr(self, name), weight) for name, weight in weights.items()]
 
-    def label_rule(self):
+    def _label_rule(self):
         from official.xlnet.modeling.models.checked_labels import rule_of_task
 
         return rule_of_task(self.config.task)

@@ -29,6 +29,7 @@ CLASSES = Registry[type](
     RelativePositionEncoding="modeling.layers.relative_position",
     RelativeSegmentEncoding="modeling.layers.relative_segment",
     ResidualNorm="modeling.layers.xlnet_block",
+    PaddingMask="modeling.ops.symbolic_tensors",
     StackedDepth="modeling.depth.stacked",
     TwoStreamAttentionMask="modeling.layers.two_stream_mask",
     TwoStreamRelativeAttention="modeling.layers.relative_attention",
