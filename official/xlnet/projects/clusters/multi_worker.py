@@ -7,6 +7,7 @@ import signal
 import tensorflow as tf
 
 from official.xlnet.projects.clusters.environment import find_cluster
+from official.xlnet.projects.clusters.lost_workers import lost_worker_error
 from official.xlnet.runtime.distribution import register_strategy
 
 _START_SECONDS = 300  # Longest start of TensorFlow once all workers have met.
@@ -21,7 +22,7 @@ def multi_worker(timeout_seconds: float) -> tf.distribute.Strategy:
 
     Raises:
       ConfigError: there is no cluster, or its variables contradict each other.
-      PeerLostError: a worker did not start in time.
+      PeerLostError: a worker did not start in time, or was lost.
     """
     num_gpus = len(tf.config.list_physical_devices("GPU"))
     cluster = find_cluster(num_gpus, timeout_seconds)
@@ -30,5 +31,10 @@ def multi_worker(timeout_seconds: float) -> tf.distribute.Strategy:
         # of Python could end the wait, but a signal does.
         signal.alarm(_START_SECONDS)
         return tf.distribute.MultiWorkerMirroredStrategy(cluster)
+    except tf.errors.OpError as error:
+        lost = lost_worker_error(error, (cluster.task_type, cluster.task_id))
+        if lost is None:
+            raise
+        raise lost from error
     finally:
         signal.alarm(0)

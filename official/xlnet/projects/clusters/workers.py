@@ -6,7 +6,6 @@ import contextlib
 import functools
 import hashlib
 import json
-import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
@@ -14,13 +13,12 @@ import numpy as np
 import tensorflow as tf
 
 from official.xlnet.configs.registry import WORKERS
-from official.xlnet.errors import ConfigError, PeerLostError
+from official.xlnet.errors import ConfigError
+from official.xlnet.projects.clusters.lost_workers import lost_worker_error
 from official.xlnet.runtime.progress import elapsed_time
 from official.xlnet.runtime.workers import Workers
 
 _LOG_SECONDS = 30
-# Messages of collective operations and of the coordination service after a worker was lost.
-_LOST = re.compile(r"Collective ops is aborted|heartbeat|unhealthy|[Ss]ocket closed|[Cc]onnect")
 _DIGEST_BYTES = 7  # Bytes of a SHA-256 that fit into an int64.
 _SHORT_CHARS = 40  # Values of workers that differ are cut to so many characters in messages.
 
@@ -81,20 +79,11 @@ class ClusterWorkers(Workers):
         try:
             yield
         except tf.errors.OpError as error:
-            if not _LOST.search(error.message):
+            resolver = self._strategy.cluster_resolver
+            lost = lost_worker_error(error, (resolver.task_type, resolver.task_id))
+            if lost is None:
                 raise
-            lost = self._other_workers_in(error.message) or ["another worker"]
-            raise PeerLostError(
-                f"workers: lost {', '.join(lost)}; run the same command again on "
-                "all of them to resume from the last checkpoint"
-            ) from error
-
-    def _other_workers_in(self, message: str) -> list[str]:
-        """Returns the workers besides this one that an error message of TensorFlow names."""
-        resolver = self._strategy.cluster_resolver
-        this_worker = (resolver.task_type, str(resolver.task_id))
-        named = sorted(set(re.findall(r"/job:(\w+)/(?:replica:0/)?task:(\d+)", message)))
-        return [f"{job} {index}" for job, index in named if (job, index) != this_worker]
+            raise lost from error
 
     def _gather(self, text: str, workers: Sequence[int]) -> list[str]:
         """Returns the texts of some workers; all workers have to call it.
