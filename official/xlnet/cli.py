@@ -3,10 +3,8 @@
 Progress and logs go to standard error; the last line of standard output is a JSON object with the
 results, with `--output=-` that of standard error.
 
-Exit status: 0 success, 1 internal error (with traceback), 2 invalid input (one-line message),
-70 training diverged, 75 preempted by SIGTERM after a checkpoint was saved (run the same command
-again to resume), 76 another worker was lost (the same), 130 interrupted, 141 standard output is a
-pipe that nobody reads.
+Exit status: 0 success, 1 internal error (with traceback), 2 invalid input (one-line message); see
+`official.xlnet.commands.exit_statuses` for the others, and which of them are worth a restart.
 """
 
 from __future__ import annotations
@@ -26,6 +24,7 @@ from absl import logging as absl_logging
 
 from official.xlnet import _HAS_GPU, __version__
 from official.xlnet.api.verbs import Verb
+from official.xlnet.commands import exit_statuses
 from official.xlnet.commands.declarations import COMMON, declaration
 from official.xlnet.commands.flag_uses import has_other_names, require_one_value
 from official.xlnet.configs.registry import REMOVED_VERBS, VERBS
@@ -37,10 +36,10 @@ from official.xlnet.files.schema import OneOf
 from official.xlnet.files.text import printable, printable_line
 from official.xlnet.runtime.start import garbage, lazy_libraries
 
-EXIT_BUG = 1
-EXIT_WRONG_INPUT = 2
-EXIT_INTERRUPTED = 130
-EXIT_BROKEN_PIPE = 141
+EXIT_BUG = exit_statuses.BUG
+EXIT_WRONG_INPUT = exit_statuses.WRONG_INPUT
+EXIT_INTERRUPTED = exit_statuses.INTERRUPTED
+EXIT_BROKEN_PIPE = exit_statuses.BROKEN_PIPE
 _STDERR = 2  # Its descriptor.
 
 _MAX_MESSAGE_CHARS = 1000

@@ -9,8 +9,9 @@
 # GPUs of the job on that node; --strategy=multi_worker finds the tasks through Slurm.
 #
 # Two minutes before the time limit all tasks save a checkpoint and exit with status 75, and the job
-# is queued again. So it is if a task is killed (137, 143), or is lost to the others (76, 142). It resumes
-# from the last checkpoint.
+# is queued again. So it is if a task is killed or lost, unless that happened three times in a row:
+# then the machine is too small, or the cause is in a log above. The run resumes from the last
+# checkpoint. Wrong flags, bugs and diverged runs end the job.
 #
 #SBATCH --job-name=xlnet
 #SBATCH --nodes=2
@@ -26,7 +27,23 @@ set -euo pipefail
 
 status=0
 srun --kill-on-bad-exit=1 xlnet "$@" --strategy=multi_worker || status=$?
+
+statuses=slurm-$SLURM_JOB_ID.statuses  # A line for each time that the job has run.
+echo "$status" >> "$statuses"
+last_three=$(tail -n 3 "$statuses" | xargs)
+
+# As in the table of docs/reliability.md.
 case $status in
-  75 | 76 | 137 | 142 | 143) scontrol requeue "$SLURM_JOB_ID" ;;
+  75)
+    scontrol requeue "$SLURM_JOB_ID"
+    ;;
+  76 | 134 | 137 | 139 | 142 | 143)
+    if [[ $last_three == "$status $status $status" ]]; then
+      echo "status $status three times in a row: the job is not queued again; the same sbatch" \
+        "resumes the run" >&2
+    else
+      scontrol requeue "$SLURM_JOB_ID"
+    fi
+    ;;
 esac
 exit "$status"

@@ -63,7 +63,7 @@ def test_kubernetes_objects_agree():
     assert {(x["apiVersion"], x["kind"]) for x in (service, job)} == {
         *(("v1", "Service"), ("batch/v1", "Job"))
     }
-    assert (spec["completionMode"], pod["restartPolicy"]) == ("Indexed", "OnFailure")
+    assert (spec["completionMode"], pod["restartPolicy"]) == ("Indexed", "Never")
     assert spec["completions"] == spec["parallelism"] == int(environment["WORLD_SIZE"])
     assert service["spec"]["selector"] == {"job-name": job["metadata"]["name"]}
     assert pod["subdomain"] == service["metadata"]["name"]
