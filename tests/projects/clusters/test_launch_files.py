@@ -81,7 +81,7 @@ def test_a_preempted_slurm_job_is_queued_again(status, programs, tmp_path):
         {"XLNET_TEST_STATUS": statuses, "SLURM_JOB_ID": "17"}, srun=RECORDING, scontrol=RECORDING
     )
     arguments = ["finetune", "--task=race", "--train=a b"]
-    assert subprocess.run([LAUNCH / "slurm.sh", *arguments]).returncode == status
+    assert subprocess.run([LAUNCH / "slurm.sh", *arguments], cwd=tmp_path).returncode == status
     first, *rest = calls(tmp_path)
     expected = ["srun", "--kill-on-bad-exit=1", "xlnet", *arguments, "--strategy=multi_worker"]
     assert first == expected
@@ -118,7 +118,9 @@ def test_dry_run_of_two_pods(programs, shared):
 
 
 @pytest.mark.nightly
-def test_dry_run_of_a_slurm_job_with_two_tasks(programs, shared):
+def test_dry_run_of_a_slurm_job_with_two_tasks(programs, shared, monkeypatch):
+    monkeypatch.setenv("PYTHONPATH", os.getcwd())
+    monkeypatch.chdir(shared)  # It writes a file there.
     variables = {"XLNET_TEST_NAMES": "{}", "SLURM_JOB_ID": str(os.getpid())}
     programs(variables, srun=SRUN, xlnet=TRAINING)
     paths = [f"--config={shared / 'base.yaml'}", f"--data={shared / 'data'}"]

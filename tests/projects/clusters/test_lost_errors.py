@@ -71,7 +71,7 @@ def test_the_worker_with_a_bug_says_so(world, tmp_path, tmp_path_factory):
     """The other one has lost it: a launcher goes by the status of each."""
     recipe = recipe_of_replicas(world, tmp_path_factory, ["num_lanes=8", "batch_size=8"])
     flags = ["pretrain", f"--config={recipe}", f"--data={recipe}/data", f"--output={tmp_path}/m"]
-    program = "tests.helpers.replicas.one_worker_fails"
+    program = "tests.projects.clusters.one_worker_fails"
     ends = []
     for process in start_cluster("multi_worker", flags, program=program):
         _, err = process.communicate(timeout=300)
