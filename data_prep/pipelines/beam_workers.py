@@ -17,6 +17,7 @@ from typing import Any
 import apache_beam as beam
 from apache_beam.options.pipeline_options import PipelineOptions
 
+from data_prep.pipelines.beam_processes import killed_process_errors
 from official.xlnet.errors import DataError
 from official.xlnet.files import file_system
 from official.xlnet.files.json_files import read_json, write_json
@@ -40,7 +41,8 @@ def run_on_beam(
       tasks: see `local_workers`.
       **bar: not used.
     """
-    build_pipeline(function, tasks, work_dir, beam_options).run().wait_until_finish()
+    with killed_process_errors():
+        build_pipeline(function, tasks, work_dir, beam_options).run().wait_until_finish()
     if file_system.exists(_error_path(work_dir)):
         message = read_json(_error_path(work_dir))
         file_system.remove(_error_path(work_dir))

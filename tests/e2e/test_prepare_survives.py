@@ -78,6 +78,31 @@ def test_beam_with_two_processes_gives_the_same_bytes(tmp_path, corpus):
     assert contents(tmp_path / "out") == corpus[1]
 
 
+@pytest.mark.nightly
+def test_beam_with_a_process_killed_half_way_says_so_and_goes_on(tmp_path, corpus):
+    options = ["--runner=DirectRunner", "--direct_running_mode=multi_processing"]
+    options.append("--direct_num_workers=2")
+    killed = []
+
+    def kill_one_half_way():
+        while len(finished_parts(tmp_path / "out")) < NUM_FILES // 2:
+            time.sleep(0.01)
+        for process in psutil.Process().children(recursive=True):
+            if any("sdk_worker_main" in word for word in process.cmdline()):
+                killed.append(process)
+        killed[-1].kill()  # Not the shell that has started it.
+
+    killer = threading.Thread(target=kill_one_half_way, daemon=True)
+    killer.start()
+    with pytest.raises(DataError, match="a worker process of Beam was killed"):
+        prepare(corpus[0], tmp_path / "out", beam_options=options, **CHANGES)
+    killer.join()
+    _, alive = psutil.wait_procs(killed, timeout=30)
+    assert not alive
+    prepare(corpus[0], tmp_path / "out", beam_options=options, **CHANGES)
+    assert contents(tmp_path / "out") == corpus[1]
+
+
 @pytest.mark.slow
 def test_dask_with_a_worker_killed_half_way_gives_the_same_bytes(tmp_path, corpus):
     pytest.importorskip("distributed")
