@@ -4,6 +4,7 @@ import itertools
 import json
 import os
 import pathlib
+import time
 import types
 
 import numpy as np
@@ -11,12 +12,14 @@ import pytest
 import tensorflow as tf
 
 from official.xlnet.configs.registry import VERBS
+from official.xlnet.errors import DataError
 from official.xlnet.inference import generation, task_prediction
 from official.xlnet.inference.embedding import TextEmbedder
 from official.xlnet.inference.ensemble import Ensemble
 from official.xlnet.inference.scoring import Scorer
 from official.xlnet.jobs import file_embedding as embed
 from official.xlnet.jobs import file_scoring, following
+from official.xlnet.runtime.run_end import END_FILE
 from tests.helpers.tiny import tiny_config
 from tests.helpers.world import command, eagerly
 from tests.helpers.wrong_input import refused, run
@@ -161,21 +164,87 @@ def test_following_goes_on_where_the_run_removes_a_checkpoint_that_is_copied(tmp
     assert following.follow_run([str(tmp_path)], logs, evaluate) == {"step": 2, "loss": 3.0}
 
 
+class Waited(Exception):
+    """The follower waits."""
+
+
+@pytest.fixture
+def follow(tmp_path, monkeypatch, capfd):
+    """Follows a run with a checkpoint of step 2 of 9; returns its metrics and what was said."""
+
+    def run(end, has_checkpoint=True):
+        model = tmp_path / "model"
+        model.mkdir(exist_ok=True)
+        if end is not None:
+            (model / "end.json").write_text(json.dumps(end))
+        if has_checkpoint:
+            (model / "ckpt-2.json").touch()
+        monkeypatch.setattr(
+            following, "_metrics_of_newest", lambda *_: ({"step": 2}, tiny_config(num_steps=9))
+        )
+
+        def wait(_):
+            raise Waited
+
+        clock = types.SimpleNamespace(sleep=wait, monotonic=time.monotonic)
+        monkeypatch.setattr(following, "time", clock)
+        try:
+            metrics = following.follow_run([str(model)], str(tmp_path / "logs"), None)
+        except (Waited, DataError) as error:
+            metrics = error
+        return metrics, capfd.readouterr().err.splitlines()[-1:]
+
+    return run
+
+
+@pytest.mark.parametrize("how", ["completed", "interrupted", "diverged", "failed"])
+def test_following_ends_with_a_run_that_ends_early(how, follow):
+    metrics, (line,) = follow({"step": 2, "how": how, "message": "a loss of nan"})
+    assert metrics == {"step": 2}
+    assert line.endswith(f"/model has ended: {how} at step 2 (a loss of nan)")
+
+
+def test_following_a_run_that_ends_without_a_checkpoint_is_an_error(follow):
+    end = {"step": 1, "how": "diverged", "message": ""}
+    error, _ = follow(end, has_checkpoint=False)
+    assert str(error).endswith("/model: expected a checkpoint, got a run without: diverged")
+
+
+def test_following_says_what_it_waits_for(follow, tmp_path):
+    waiting = f"waiting for a checkpoint of {tmp_path}/model after step 2, 0 s"
+    metrics, lines = follow(None)
+    assert isinstance(metrics, Waited) and lines == [waiting]
+    metrics, (line,) = follow({"step": 2, "how": "preempted", "message": ""})
+    assert isinstance(metrics, Waited)
+    assert line.endswith("/model to be resumed: preempted at step 2, 0 s")
+    (tmp_path / "model/ckpt-2.json").unlink()
+    (tmp_path / "model/end.json").unlink()
+    _, (line,) = follow(None, has_checkpoint=False)
+    assert line == f"waiting for the first checkpoint of {tmp_path}/model, 0 s"
+    model = str(tmp_path / "never")
+    with pytest.raises(Waited):
+        following.follow_run([model], str(tmp_path / "logs"), None)
+
+
 @pytest.mark.slow
 def test_each_checkpoint_is_evaluated_as_it_comes(world, tmp_path, monkeypatch):
     """The run goes on while the other job waits; here, whenever it does."""
     flags = {"config": world.config, "data": world.data, "output": tmp_path / "model"}
     settings = ["--set=num_steps=4", "--set=warmup_steps=0"]
-    steps = iter([2, 4])
+    steps = iter([2, 3])  # The run ends early, so that the last step of the configuration never is.
 
     def go_on(_):
         with eagerly():
-            command("pretrain", *settings, f"--steps={next(steps)}", **flags)
+            step = next(steps)
+            command("pretrain", *settings, f"--steps={step}", **flags)
+        if step == 2:  # This run is to be one with the next.
+            (tmp_path / "model" / END_FILE).unlink()
 
-    monkeypatch.setattr(following, "time", types.SimpleNamespace(sleep=go_on))
+    clock = types.SimpleNamespace(sleep=go_on, monotonic=time.monotonic)
+    monkeypatch.setattr(following, "time", clock)
     own = {"model": tmp_path / "model", "data": world.data}
     last = command("evaluate", "--follow", output=tmp_path / "logs", **own)
-    assert last == {"step": 4, **command("evaluate", **own)}
+    assert last == {"step": 3, **command("evaluate", **own)}
     events = [
         event
         for file in (tmp_path / "logs").iterdir()
@@ -187,5 +256,5 @@ def test_each_checkpoint_is_evaluated_as_it_comes(world, tmp_path, monkeypatch):
         for value in event.summary.value
         if value.tag == "loss"
     }
-    assert [*losses] == [2, 4]
-    np.testing.assert_allclose(losses[4], last["loss"], rtol=1e-6)
+    assert [*losses] == [2, 3]
+    np.testing.assert_allclose(losses[3], last["loss"], rtol=1e-6)

@@ -38,6 +38,7 @@ from official.xlnet.runtime.distribution import compiles_step, is_chief
 from official.xlnet.runtime.metrics_log import NoLog, RunLog
 from official.xlnet.runtime.preemption import TerminationSignal
 from official.xlnet.runtime.progress import interval_passed, minutes_and_seconds, waiting
+from official.xlnet.runtime.run_end import recorded_end
 from official.xlnet.runtime.run_inputs import INPUTS_FILE, check_inputs
 from official.xlnet.runtime.workers import workers_of
 from official.xlnet.tokenization.special_tokens import VOCAB_FILE
@@ -209,6 +210,13 @@ class Loop(keras.callbacks.Callback):
             return  # Its configuration still describes the steps that were run.
         if self.is_chief:
             model_directory.create_model_dir(self.output, self.config, self._vocab)
+        end = recorded_end(self.output, lambda: self.step, self.is_chief)
+        with end, self.workers.lost_worker_errors():
+            self._train_steps(model, saved)
+
+    def _train_steps(self, model: TrainableModel, saved: SavedState | None) -> None:
+        """Takes the steps after `step`; see `train`."""
+        training = self.config.training
         data = self.batches(saved)
         log = RunLog(self.output, self.step, training.json_log) if self.is_chief else NoLog()
         self.log: Any = log
