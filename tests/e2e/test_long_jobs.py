@@ -19,7 +19,7 @@ from official.xlnet.inference.ensemble import Ensemble
 from official.xlnet.inference.scoring import Scorer
 from official.xlnet.jobs import file_embedding as embed
 from official.xlnet.jobs import file_scoring, following
-from official.xlnet.runtime.run_end import END_FILE
+from official.xlnet.training.run_end import END_FILE
 from tests.helpers.tiny import tiny_config
 from tests.helpers.world import command, eagerly
 from tests.helpers.wrong_input import refused, run

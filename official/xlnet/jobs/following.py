@@ -20,8 +20,8 @@ from official.xlnet.files import file_system
 from official.xlnet.files.arguments import require_apart
 from official.xlnet.files.urls import local_copy
 from official.xlnet.runtime.progress import Progress
-from official.xlnet.runtime.run_end import RunEnd, read_end
 from official.xlnet.tasks.reports import METRICS_FILE
+from official.xlnet.training.run_end import RunEnd, read_end
 
 _PAUSE_SECONDS = 10.0
 

@@ -38,12 +38,12 @@ from official.xlnet.runtime.distribution import compiles_step, is_chief
 from official.xlnet.runtime.metrics_log import NoLog, RunLog
 from official.xlnet.runtime.preemption import TerminationSignal
 from official.xlnet.runtime.progress import interval_passed, minutes_and_seconds, waiting
-from official.xlnet.runtime.run_end import recorded_end
 from official.xlnet.runtime.run_inputs import INPUTS_FILE, check_inputs
 from official.xlnet.runtime.workers import workers_of
 from official.xlnet.tokenization.special_tokens import VOCAB_FILE
 from official.xlnet.tokenization.tokenizer import Tokenizer
 from official.xlnet.training.optimization import create_optimizer
+from official.xlnet.training.run_end import recorded_end
 
 _SUMMARY_STEPS = 10  # Steps between two TensorBoard summaries; the last step has one, too.
 _RECENT = 100  # Recent executions, used to estimate speed and remaining time.

@@ -4,7 +4,7 @@ import pytest
 
 from official.xlnet.errors import DivergedError, PeerLostError, PreemptedError, StoppedError
 from official.xlnet.files.locks import only_writer
-from official.xlnet.runtime.run_end import END_FILE, RunEnd, read_end, recorded_end
+from official.xlnet.training.run_end import END_FILE, RunEnd, read_end, recorded_end
 
 
 def end_of_run(directory, error=None, is_chief=True):
