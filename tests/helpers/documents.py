@@ -24,14 +24,16 @@ import pytest
 ROOT = pathlib.Path(__file__).parents[2]
 
 
-def pages_of_deleted_projects():
-    """Names of pages in the section `Projects` of the site that no project's README leads to."""
+def pages_of_projects():
+    """{name of a page in docs: its project}, from the navigation of the site."""
     navigation = (ROOT / "mkdocs.yml").read_text(encoding="utf-8")
-    section = re.search(r"^  - Projects:\n((?:      - .*\n)+)", navigation, re.MULTILINE)
-    pages = re.findall(r": (\w+\.md)$", section[1], re.MULTILINE)
-    readmes = (ROOT / "official/xlnet/projects").glob("*/README.md")
-    text = "".join(path.read_text(encoding="utf-8") for path in readmes)
-    return {page for page in pages if f"docs/{page}" not in text}
+    return dict(re.findall(r": (\w+\.md)  # project: (\w+)$", navigation, re.MULTILINE))
+
+
+def pages_of_deleted_projects():
+    """Names of pages of projects that are not there."""
+    projects = ROOT / "official/xlnet/projects"
+    return {page for page, name in pages_of_projects().items() if not (projects / name).exists()}
 
 
 _DELETED = {ROOT / "docs" / name for name in pages_of_deleted_projects()}

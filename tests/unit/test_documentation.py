@@ -129,6 +129,16 @@ def test_no_table_is_older_than_its_recipes(tmp_path, monkeypatch):
     warnings.warn(f"measured by other code: {', '.join(stale.stale(DOCS))}", stacklevel=1)
 
 
+def test_the_home_page_sorts_the_pages_as_the_site_does():
+    sections = re.findall(
+        r"^  - ([\w -]+):\n((?:      .*\n)+)", (ROOT / "mkdocs.yml").read_text(), re.M
+    )
+    site = {name: re.findall(r": (\w+\.md)", pages) for name, pages in sections}
+    guides = (DOCS / "index.md").read_text(encoding="utf-8").partition("## Guides by goal")[2]
+    cards = re.findall(r"^-   \*\*([^*]+)\*\*\n\n((?:    .*\n)+)", guides, re.M)
+    assert {name: re.findall(r"\]\((\w+\.md)\)", pages) for name, pages in cards} == site
+
+
 def test_readme_and_home_show_the_same_code_and_results():
     paths = (ROOT / "README.md", DOCS / "index.md")
     (readme, home) = (path.read_text(encoding="utf-8") for path in paths)
