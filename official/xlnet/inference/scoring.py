@@ -26,10 +26,11 @@ has no memory here.
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, overload
 
 import numpy as np
+import tensorflow as tf
 from absl import logging
 
 from official.xlnet.configs.registry import ORDERS
@@ -254,6 +255,16 @@ class Scorer(PickledByPath):
         return scores
 
     score = __call__
+
+    def summary_of_predictions(
+        self,
+        summarize: Callable[[tf.Tensor], tf.Tensor],
+        token_ids: tf.Tensor,
+        is_padding: tf.Tensor,
+        order: tf.Tensor,
+    ) -> tf.Tensor:
+        """Computes numbers for the prediction of each token; see `ScoringPasses`."""
+        return self._passes.summary_of_predictions(summarize, token_ids, is_padding, order)
 
     def _parts(
         self,

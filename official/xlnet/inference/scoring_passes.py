@@ -117,18 +117,21 @@ class ScoringPasses:
         """Computes a number for each p(· | x_j with order[j] < order[t]), of every token t.
 
         Args:
-          summarize: function from log-likelihoods, float32 [B, T, V], to the numbers; the graph
-            is kept for it.
+          summarize: function from log-likelihoods, float32 [B, T, V], to the number, or several,
+            of each token; the graph is kept for it.
           token_ids: int32 [B, T].
           is_padding: bool [B, T].
-          order: int32 [B, T], the factorization order; tokens of the largest one are unknown.
+          order: int32 [B, T], the factorization order; tokens of the largest one are unknown. Not
+            read by a causal model.
 
         Returns:
-          float32 [B, T].
+          float32 [B, T], or [B, T, numbers].
         """
         if self._masks:
             token_ids = tf.where(order == tf.reduce_max(order), MASK_ID, token_ids)
             vectors_BTD, _ = self._network.encoder(token_ids, is_padding)
+        elif self.is_causal:
+            vectors_BTD, _ = self._network.left_to_right(token_ids, is_padding)
         else:
             vectors_BTD, _ = self._network.encoder.in_order(token_ids, is_padding, order)
         return summarize(tf.nn.log_softmax(self._network.logits(vectors_BTD)))

@@ -46,6 +46,24 @@ def test_each_flag_of_a_verb_is_named(verb, capsys):
             assert f"--{flag.name}" in sentence, f"{verb} --{flag.name}={wrong}: {sentence}"
 
 
+TEXTS = "--text=The ____ sat"
+TOGETHER = {
+    "choices": ["candidates", TEXTS, "--choices=cat, "],
+    "order": ["words", TEXTS, "--word_ends", "--order=pseudo"],
+    "given": ["words", TEXTS, "--word_ends", "--given=right"],
+    "punctuation": ["words", TEXTS, "--word_ends", "--punctuation=alone"],
+    "weights": ["rescore", "--input=x", "--weights=am:1", "--format=kaldi"],
+    "format": ["rescore", "--input=-"],
+    "layer": ["embed", "--input=x", "--output=y.npy", "--layer=1", "--layers=2,3"],
+}
+
+
+@pytest.mark.parametrize("name", TOGETHER)
+def test_arguments_that_exclude_each_other_are_named(name, world, capsys):
+    assert cli.main([*TOGETHER[name], f"--model={world.pretrained}"]) == 2
+    assert f": {name}: expected" in capsys.readouterr().err.replace("--", "")
+
+
 WRONG = {
     "score": {
         "order": [3, None, "no", [0, 0], [[0], [1]], ["a"], lambda ids: 3, math.nan],
@@ -119,3 +137,37 @@ def test_functions_take_what_their_classes_take(world):
     assert xlnet.consistency(world.pretrained, [text], 2) == expected
     model = xlnet.load_pretrainer(world.pretrained)
     assert xlnet.consistency(model, [text], 2, tokenizer=scorer.tokenizer) == expected
+
+
+@pytest.mark.parametrize(
+    ("settings", "key"),
+    [
+        ({"task": {"freeze_encoder": True}}, "task.freeze_encoder"),
+        ({"training": {"freeze_network": True}}, "training.freeze_network"),
+        ({"training": {"freeze_layers": 2}}, "training.freeze_layers"),
+    ],
+)
+def test_frozen_layers_that_would_get_adapters_are_named(settings, key):
+    settings = {"model": {"num_layers": 2, "vocab_size": 30}, **settings}
+    config = xlnet.XLNetConfig.from_dict(settings)
+    config.check()
+    config.training.lora_rank = 1
+    with pytest.raises(XLNetError, match=rf"^{key}: expected .* with training\.lora_rank"):
+        config.check()
+
+
+def test_a_vocabulary_is_a_file_or_its_folder(world):
+    folder = world.vocab
+    assert xlnet.Tokenizer(folder).sha256 == xlnet.Tokenizer(f"{folder}/spiece.model").sha256
+    with pytest.raises(XLNetError, match="no vocabulary at"):
+        xlnet.Tokenizer(f"{folder}/no")
+
+
+def test_a_text_above_a_window_is_named_with_its_file_and_row(world, tmp_path, capsys):
+    lines = ["the water", "the water was made " * 99]
+    (tmp_path / "a.txt").write_text("\n".join(lines))
+    arguments = [f"--model={world.pretrained}", f"--input={tmp_path}/a.txt"]
+    for verb in (["consistency"], ["words", "--word_ends"], ["score", "--order=confidence"]):
+        assert cli.main([*verb, *arguments]) == 2
+        sentence = capsys.readouterr().err.splitlines()[-1]
+        assert "a.txt, row 2, the water was made" in sentence, sentence

@@ -7,7 +7,6 @@ from collections.abc import Sequence
 from typing import Any
 
 from data_prep.tasks.text_rows import Row, text_chunks
-from official.xlnet.configs.validation import require
 from official.xlnet.data.result_files import require_json_lines
 from official.xlnet.inference import generation
 from official.xlnet.inference.language_model import loaded
@@ -32,8 +31,6 @@ class CandidatesCall:
 def rank_candidates(call: CandidatesCall) -> dict[str, Any]:
     """Writes the candidates for each blank of texts; see `verbs.candidates_file`."""
     require_json_lines(call.output)
-    are_texts = all(map(str.strip, call.choices))
-    require(are_texts, "choices", "strings that are not empty", call.choices)
     chunks, num_rows = text_chunks(
         call.text, call.input, generation.BATCH_SIZE, written={"candidates"}
     )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from data_prep.tasks.rows import numbers
@@ -32,6 +32,7 @@ from official.xlnet.projects.any_order.pairs.suites import (
     suite_margins,
 )
 from official.xlnet.projects.any_order.words import Word, words_of
+from official.xlnet.projects.any_order.words.ends import WordEnds, surprisals_with_ends
 
 
 @dataclasses.dataclass(frozen=True)
@@ -41,9 +42,11 @@ class WordsCall(ScoringCall):
     format: str | None
     unit: str
     punctuation: str
+    word_ends: bool
 
     def written_columns(self) -> set[str]:
-        return {"text_id", *(field.name for field in dataclasses.fields(Word))}
+        columns = {"text_id", *(field.name for field in dataclasses.fields(Word))}
+        return columns | {"surprisal_with_end"} if self.word_ends else columns
 
 
 def score_words(call: WordsCall) -> dict[str, Any]:
@@ -51,10 +54,14 @@ def score_words(call: WordsCall) -> dict[str, Any]:
     if call.output:
         check_ending(call.output, TABLES)
     chunks, num_rows = call.chunks(format=call.format)
-    job = FileScoring(call, chunks, num_rows)
-    job.require_window_of_order()
+    if call.word_ends:
+        job = FileScoring(call, chunks, num_rows, _measure_word_ends(call))
+        job.require_one_window(lambda row: call.placed(row)[0], "word_ends")
+    else:
+        job = FileScoring(call, chunks, num_rows)
+        job.require_window_of_order()
     with job.scored() as scored:
-        words = _word_rows(scored, call.punctuation, call.unit)
+        words = _word_rows(scored, call)
         if call.output:
             write_rows(call.output, list(words))
         else:
@@ -62,15 +69,31 @@ def score_words(call: WordsCall) -> dict[str, Any]:
     return job.results()
 
 
-def _word_rows(
-    scored: Iterable[ScoredRow], punctuation: str, unit: str
-) -> Iterator[dict[str, Any]]:
+def _measure_word_ends(call: WordsCall) -> Callable[[Scorer, list[Row]], Sequence[Any]]:
+    """Returns a function of a scorer and rows to `WordEnds` of each row."""
+    ends: dict[int, WordEnds] = {}  # Made once, as graphs are kept for it.
+
+    def measure(scorer: Scorer, rows: list[Row]) -> Sequence[Any]:
+        word_ends = ends.setdefault(id(scorer), WordEnds(scorer))
+        texts, targets = zip(*(call.placed(row) for row in rows), strict=True)
+        return [log_p.tolist() for log_p in word_ends(texts, targets, call.whole_given)]
+
+    return measure
+
+
+def _word_rows(scored: Iterable[ScoredRow], call: WordsCall) -> Iterator[dict[str, Any]]:
     """The rows of the words of texts."""
     for text_number, text in enumerate(scored, start=1):
         columns: dict[str, Any] = {"text_id": text_number}
         columns |= {name: value for name, value in text.row.items() if name not in _TEXT}
-        for word in words_of(text.score, punctuation, unit):
+        words = words_of(text.score, call.punctuation, call.unit)
+        with_ends: Sequence[float] = []
+        if call.word_ends:
+            with_ends = surprisals_with_ends(words, text.measured, call.unit)
+        for index, word in enumerate(words):
             row = {**columns, **dataclasses.asdict(word)}
+            if call.word_ends:
+                row["surprisal_with_end"] = with_ends[index]
             # Characters count from the start of the text, not of its context.
             row["start"] -= text.start
             row["end"] -= text.start

@@ -9,6 +9,7 @@ from official.xlnet.api.arguments import Model
 from official.xlnet.api.verbs import USE, register_verb
 from official.xlnet.configs.choices import GIVEN_SIDES, PUNCTUATION, STEP_SELECTIONS, UNITS
 from official.xlnet.configs.registry import ORDERS, TEXT_ROW_FORMATS
+from official.xlnet.configs.validation import require
 from official.xlnet.errors import ConfigError
 from official.xlnet.files.arguments import COMMAS, STANDARD, OutputFile, Path
 from official.xlnet.files.public import public
@@ -32,6 +33,7 @@ def words_file(
     output: OutputFile | None = None,
     unit: Annotated[str, OneOf(UNITS)] = "nats",
     punctuation: Annotated[str, OneOf(PUNCTUATION)] = "attached",
+    word_ends: bool = False,
     format: Format | None = None,
     order: Order = "left_to_right",
     num_orders: NumOrders = 8,
@@ -54,6 +56,7 @@ def words_file(
         output.
       unit: unit of surprisal.
       punctuation: marks with their words or alone.
+      word_ends: also write `surprisal_with_end`, the surprisal of the word and of its end.
       format: format of the input, if its name does not say it.
       order: factorization order; pseudo: pseudo-log-likelihood (each token given all others).
       num_orders: number of orders to average over, for the order random.
@@ -68,6 +71,10 @@ def words_file(
     Example:
       $ xlnet words --model=runs/model --input=stories.tsv --output=words.tsv
     """
+    if word_ends:
+        require(order == "left_to_right", "order", "left_to_right with word_ends", order)
+        require(given == "left", "given", "left with word_ends", given)
+        require(punctuation == "attached", "punctuation", "attached with word_ends", punctuation)
     with loading_tensorflow():
         from official.xlnet.projects.any_order.scoring_jobs import WordsCall, score_words
     call = WordsCall(
@@ -84,6 +91,7 @@ def words_file(
         format=format,
         unit=unit,
         punctuation=punctuation,
+        word_ends=word_ends,
     )
     return score_words(call)
 
@@ -312,6 +320,7 @@ def candidates_file(
     Example:
       $ xlnet candidates --model=runs/model --text='The ____ of the people.'
     """
+    require(all(map(str.strip, choices)), "choices", "strings that are not empty", choices)
     with loading_tensorflow():
         from official.xlnet.projects.any_order.generation_jobs import (
             CandidatesCall,
