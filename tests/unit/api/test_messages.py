@@ -91,7 +91,7 @@ WRONG = {
     },
     "consistency": {
         "scorer": [3, None, np.zeros(3)],
-        "texts": ["a text", 3],
+        "texts": [3, [3]],
         "num_orders": [1, "x"],
         "seed": [-1, 0.5],
         "tokenizer": ["x"],
@@ -134,7 +134,7 @@ def test_functions_take_what_their_classes_take(world):
         [expected] = scorer([text], order)
         assert xlnet.score(world.pretrained, text, order).total == expected.total
     expected = xlnet.consistency(scorer, [text], 2)
-    assert xlnet.consistency(world.pretrained, [text], 2) == expected
+    assert xlnet.consistency(world.pretrained, text, 2) == expected[0]
     model = xlnet.load_pretrainer(world.pretrained)
     assert xlnet.consistency(model, [text], 2, tokenizer=scorer.tokenizer) == expected
 

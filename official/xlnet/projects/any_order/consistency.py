@@ -36,19 +36,22 @@ class Consistency(NamedTuple):
 @public()
 def consistency(
     scorer: AnyPath | LanguageModel | Scorer,
-    texts: Sequence[str],
+    texts: str | Sequence[str],
     num_orders: Annotated[int, Range(2, 10_000)] = 8,
     seed: Annotated[int, Range(0, 2**32 - 1)] = 0,
     tokenizer: Tokenizer | None = None,
-) -> list[Consistency]:
+) -> Any:
     """Measures how consistent a model is about texts of at least two tokens and at most a window.
 
     Args:
       scorer: a `Scorer`; or a model, by its path or loaded with its tokenizer.
-      texts: the texts.
+      texts: a text or a list of texts.
       num_orders: number of random orders, at least 2.
       seed: of the orders.
       tokenizer: the tokenizer of a loaded model.
+
+    Returns:
+      A `Consistency` for each text; for a text that is not in a list, its own.
 
     Raises:
       ConfigError: `num_orders` is below 2, or the model is causal.
@@ -58,6 +61,8 @@ def consistency(
       >>> consistency(scorer, ["The cat sat on the mat."])[0].halves_gap
       0.61
     """
+    if isinstance(texts, str):
+        return consistency(scorer, [texts], num_orders, seed, tokenizer)[0]
     if not isinstance(scorer, Scorer):
         scorer = Scorer(*loaded(scorer, tokenizer, takes_masked=True))
     scorer.require_one_window(texts, "consistency")
