@@ -115,9 +115,8 @@ def needs(recipe: str) -> list[Needs]:
         found.append(_needs(recipe, config, chip, num_rows, used, CHIPS[chip].memory))
     if _CPU in devices_named(recipe):
         measured = {row["recipe"]: row["peak"] for row in read_rows(MEASURED)}
-        config = _load(recipe)
-        step = measured.get(recipe)
-        found.append(_needs(recipe, config, _CPU, config.training.batch_size, step, _CPU_MEMORY))
+        config, peak = _load(recipe), measured.get(recipe)
+        found.append(_needs(recipe, config, _CPU, config.training.batch_size, peak, _CPU_MEMORY))
     if not found:
         config = _load(recipe)
         found.append(_needs(recipe, config, "", config.training.batch_size, None, 0))
@@ -189,7 +188,7 @@ def broken_promises(recipe: str) -> list[str]:
         on = f" on {one.device}" if one.device else ""
         if one.device and one.step is None:
             found.append(f"the memory of a step{on} is not on file")
-        elif one.device and max(one.start, one.step) > _GIB / 1e9 * one.capacity:
+        elif one.step and max(one.start, one.step) > _GIB / 1e9 * one.capacity:
             found.append(f"a step{on} takes {one.step} bytes of {one.capacity}")
         if one.open_files > _OPEN_FILES:
             found.append(f"{one.open_files} open files{on}, the usual limit is {_OPEN_FILES}")

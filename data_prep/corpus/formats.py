@@ -31,7 +31,8 @@ DETECTION_BYTES = 1 << 12  # Read to detect the format of a file.
 RECORDS_PER_BATCH = 1024  # Records that are read at once from a file that is not text.
 TFDS_PREFIX = "tfds:"
 LOST = ("malformed_records", "missing_texts")
-NEWLINE = rb"(?>\r\n|\n|\r)"
+# Python searches for its first characters, twice as fast as for an atomic group.
+NEWLINE = rb"(?:\r\n?+|\n)"
 # Characters that are not text, wherever they are.
 NOT_TEXT = "\ufeff\0"
 

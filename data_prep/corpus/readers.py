@@ -21,7 +21,6 @@ from typing import IO, Any
 
 from data_prep.corpus.formats import (
     LOST,
-    NEWLINE,
     NOT_TEXT,
     RECORDS_PER_BATCH,
     Counts,
@@ -47,7 +46,6 @@ _MAX_SEPARATOR_BYTES = 256  # A document separator can span two reads by at most
 _SEARCH_BYTES = 1 << 16  # Read size when searching for the start of a document.
 
 _BLANK_LINE_BYTES = 4  # Longest plain blank line: \r\n\r\n.
-_LINE_END = re.compile(NEWLINE)
 _SPACE = re.compile(rb"[ \t\r\n]")
 
 
@@ -242,18 +240,20 @@ def _document_start(file: IO[bytes], offset: int, before: re.Pattern[bytes]) -> 
         return 0, False
     begin = max(0, offset - _BLANK_LINE_BYTES)  # A document can start at the offset itself.
     file.seek(begin)
-    window, step = b"", _SEARCH_BYTES
-    while len(window) < MAX_DOCUMENT_BYTES:
-        data = file.read(min(step, MAX_DOCUMENT_BYTES - len(window)))
+    num_read, end, step = 0, b"", _SEARCH_BYTES
+    while num_read < MAX_DOCUMENT_BYTES:
+        data = file.read(min(step, MAX_DOCUMENT_BYTES - num_read))
         step = min(2 * step, BATCH_BYTES)
         if not data:
-            return begin + len(window), False
-        position = max(0, len(window) - _MAX_SEPARATOR_BYTES)
-        window += data
-        for match in before.finditer(window, position):
-            if begin + match.end() >= offset:
-                return begin + match.end(), False
-    return offset + _first_break(window[offset - begin :]), True
+            return begin + num_read, False
+        window, where = end + data, begin + num_read - len(end)
+        for match in before.finditer(window, max(0, len(end) - _MAX_SEPARATOR_BYTES)):
+            if where + match.end() >= offset:
+                return where + match.end(), False
+        num_read += len(data)
+        end = window[-2 * _MAX_SEPARATOR_BYTES :]  # With what a separator may look back at.
+    file.seek(offset)
+    return offset + _first_break(file.read(begin + MAX_DOCUMENT_BYTES - offset)), True
 
 
 def _last_end(pattern: re.Pattern[bytes], data: bytes, position: int) -> int:
@@ -267,7 +267,10 @@ def _last_end(pattern: re.Pattern[bytes], data: bytes, position: int) -> int:
 
 def _first_break(data: bytes) -> int:
     """Offset after the first line end, else the first space, else of the first whole character."""
-    match = _LINE_END.search(data) or _SPACE.search(data)
-    if match:
+    line_ends = [at for at in (data.find(b"\n"), data.find(b"\r")) if at >= 0]
+    if line_ends:
+        at = min(line_ends)
+        return at + (2 if data[at : at + 2] == b"\r\n" else 1)
+    if match := _SPACE.search(data):
         return match.end()
     return next((i for i, byte in enumerate(data[:4]) if byte & 0xC0 != 0x80), 0)

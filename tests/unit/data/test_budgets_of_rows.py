@@ -15,7 +15,7 @@ pytestmark = pytest.mark.nightly
 
 FEW, MANY = 1_024, 8_192  # The second is the batch of configs/large.yaml.
 OTHER_FILES = 64  # Of Python and TensorFlow.
-MEGABYTES_OF_A_ROW, SECONDS_OF_A_ROW = 0.4, 0.01
+MEGABYTES_OF_A_ROW, SECONDS_OF_A_ROW = 0.1, 0.004  # Twice the time that docs/distributed.md says.
 
 FIRST_BATCH = """
 import json, os, pathlib, sys, time
@@ -50,7 +50,6 @@ def test_each_row_has_its_share_at_the_start_and_at_a_resume(data_set, step):
         process = subprocess.run(command, capture_output=True, text=True, check=False)
         assert process.returncode == 0, process.stderr
         measured[num_rows] = json.loads(process.stdout.splitlines()[-1])
-    print(measured)
     for num_rows, (num_files, _, _) in measured.items():
         assert num_files <= num_rows + OTHER_FILES
     rows = MANY - FEW
