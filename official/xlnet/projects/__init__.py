@@ -51,6 +51,7 @@ PROJECTS: dict[str, tuple[tuple[Registry, str, tuple[str, ...]], ...]] = {
     ),
     "buckets": (
         (registry.FILE_SYSTEMS, "file_system", (registry.OTHER_SCHEMES,)),
+        (registry.FILE_SYSTEMS, "hub_file_system", ("hf",)),
         (registry.LOCAL_COPIES, "staging", ("local_paths", "local_copy", "with_urls")),
     ),
     "clusters": (

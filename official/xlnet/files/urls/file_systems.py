@@ -5,6 +5,7 @@ from __future__ import annotations
 import abc
 import errno
 import os
+from collections.abc import Sequence
 from typing import Any
 
 from official.xlnet.files.urls.file_entry import FileEntry
@@ -15,7 +16,14 @@ class FileSystem(abc.ABC):
 
     Methods are called with whole URLs. `FileNotFoundError` says that a file or directory does not
     exist. A file system without the methods that write is read-only.
+
+    Attributes:
+      uploads_at_end: whether an output directory is uploaded once, when the command has written it,
+        by `upload_all`; otherwise file by file while the command writes. Directories that a run
+        goes on with need the latter.
     """
+
+    uploads_at_end = False
 
     @abc.abstractmethod
     def file_type(self, url: str) -> str | None:
@@ -58,6 +66,13 @@ class FileSystem(abc.ABC):
         """Opens a file as it was found by `find`; see `open`."""
         return self.open(entry.path, buffering)
 
+    def kept_copy(self, url: str) -> str | None:
+        """Returns the local path of the copy of a file or directory that this file system keeps.
+
+        None if it keeps no copies; code that needs a local path makes one.
+        """
+        return None
+
     def remove(self, url: str) -> None:
         """Removes a file."""
         raise _read_only(url)
@@ -68,6 +83,16 @@ class FileSystem(abc.ABC):
 
     def upload(self, local: str, url: str) -> None:
         """Copies a local file to a URL, where it appears whole; its directory is made."""
+        raise _read_only(url)
+
+    def upload_all(self, directory: str, names: Sequence[str], url: str) -> None:
+        """Copies files of a local directory to a remote one, at once.
+
+        Args:
+          directory: the local directory.
+          names: paths of the files in it.
+          url: the remote directory.
+        """
         raise _read_only(url)
 
     def create(self, url: str, content: bytes) -> None:

@@ -18,6 +18,7 @@ from absl import logging
 from official.xlnet.errors import DataError
 from official.xlnet.files import file_system
 from official.xlnet.files.locks import require_in_place
+from official.xlnet.files.urls import file_system_of
 from official.xlnet.projects.buckets import transfers
 
 PASS_SECONDS = 10.0  # Between two passes; a kill loses what was written since the last one.
@@ -64,22 +65,27 @@ class Mirror:
         self._url = url.rstrip("/")
         self._path = path
         self._with_content = with_content
+        self._uploads_at_end = file_system_of(url).uploads_at_end
         self._uploaded: dict[str, tuple[int, int]] = {}  # {name: (time, size) of the local file}
         self._stop = threading.Event()
         self._thread = threading.Thread(target=self._follow, daemon=True)
 
     def __enter__(self) -> Mirror:
         os.makedirs(self._path, exist_ok=True)
-        if file_system.is_dir(self._url):
+        if self._uploads_at_end or file_system.is_dir(self._url):
             names = [name for name in transfers.tree(self._url) if is_mirrored(name)]
             transfers.download_all(self._url, self._path, names, self._with_content)
         self._uploaded = self._local_files()
-        self._thread.start()
+        if not self._uploads_at_end:
+            self._thread.start()
         return self
 
     def __exit__(self, error_type: object, error: BaseException | None, trace: object) -> None:
         self._stop.set()
-        self._thread.join()
+        if self._uploads_at_end and error is not None:
+            return
+        if not self._uploads_at_end:
+            self._thread.join()
         try:
             self.upload(is_last=True)
         except Exception as failure:
@@ -105,7 +111,11 @@ class Mirror:
     def _try_upload(self, is_last: bool) -> bool:
         """Uploads and removes files; False if a local file was removed meanwhile."""
         local_files = self._local_files()
-        for name in self._names_to_send(local_files, is_last):
+        names = self._names_to_send(local_files, is_last)
+        if self._uploads_at_end:
+            transfers.upload_all(self._path, names, self._url)
+            return True
+        for name in names:
             path = os.path.join(self._path, name)
             try:
                 transfers.upload(path, f"{self._url}/{name}")

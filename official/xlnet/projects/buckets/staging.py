@@ -57,6 +57,7 @@ def local_paths(arguments: dict[str, Any], uses: Mapping[str, str]) -> Iterator[
         return [arguments[name] for name, use in uses.items() if use in selected_uses]
 
     run_urls = urls_in(values("resume"))
+    _require_resumable(run_urls)
     output_urls = urls_in(values("write"))
     _require_one_machine(run_urls, arguments.get("strategy"))
     with _new_stage() as stage, contextlib.ExitStack() as stack:
@@ -85,6 +86,17 @@ def _require_one_machine(run_urls: Sequence[str], strategy: Any) -> None:
         "a directory that all workers mount",
         f"{', '.join(run_urls)}; their inputs may be in a bucket",
     )
+
+
+def _require_resumable(run_urls: Sequence[str]) -> None:
+    """Raises `ConfigError` if a run would be written where directories are uploaded at the end."""
+    for url in run_urls:
+        require_config(
+            not file_system_of(url).uploads_at_end,
+            url,
+            "a local directory or a bucket for a run, which is saved while it trains",
+            f"a model's place; copy the trained model there by xlnet convert --output={url}",
+        )
 
 
 @LOCAL_COPIES.register("local_copy")
@@ -132,10 +144,16 @@ class _Stage:
         return map_values(value, replace)
 
     def fetch(self, url: str) -> None:
-        """Copies a file or directory, if it exists, to its local path."""
+        """Copies a file or directory, if it exists, to its local path.
+
+        Files that the file system keeps a copy of are links.
+        """
         url, _ = weighted(url)
         path = self.path_of(url)
-        if file_system.is_file(url):
+        kept_copy = file_system_of(url).kept_copy(url)
+        if kept_copy is not None:
+            _link_files(kept_copy, path)
+        elif file_system.is_file(url):
             os.makedirs(os.path.dirname(path), exist_ok=True)
             transfers.download(url, path)
         elif file_system.is_dir(url):
@@ -146,7 +164,10 @@ class _Stage:
 
     def enter_mirror(self, stack: contextlib.ExitStack, url: str, with_content: bool) -> None:
         """Locks a remote directory and mirrors its local copy, until a stack is closed."""
-        stack.enter_context(only_writer(url))
+        if file_system_of(url).uploads_at_end:
+            file_system_of(url).require_writable(url)  # Before the work.
+        else:
+            stack.enter_context(only_writer(url))
         stack.enter_context(Mirror(url, self.path_of(url), with_content))
 
     def upload(self, url: str) -> None:
@@ -160,6 +181,19 @@ class _Stage:
             transfers.upload(path, url)
         except Exception as error:
             raise upload_failed(url, error, path) from error
+
+
+def _link_files(source: str, target: str) -> None:
+    """Puts links to a file, or to all files of a directory, at a path."""
+    sources = [source]
+    if os.path.isdir(source):
+        folders = [(folder, names) for folder, _, names in os.walk(source)]
+        sources = [os.path.join(folder, name) for folder, names in folders for name in names]
+    for file in sources:
+        link = os.path.normpath(os.path.join(target, os.path.relpath(file, source)))
+        os.makedirs(os.path.dirname(link), exist_ok=True)
+        if not os.path.lexists(link):  # Another argument may have named it.
+            os.symlink(file, link)
 
 
 def _names_for_reading(names: Sequence[str]) -> list[str]:

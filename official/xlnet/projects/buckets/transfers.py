@@ -20,6 +20,11 @@ def upload(local: str, url: str) -> None:
     file_system_of(url).upload(local, url)
 
 
+def upload_all(directory: str, names: Sequence[str], url: str) -> None:
+    """Copies files of a local directory to a remote one, at once; see `FileSystem.upload_all`."""
+    file_system_of(url).upload_all(directory, names, url)
+
+
 def download(url: str, local: str) -> None:
     """Copies a remote file to the local disk; a copy of one that is replaced begins again.
 
