@@ -87,6 +87,8 @@ def comparison(task: Task, metrics: Mapping[str, Any], baselines: dict[str, Any]
         "majority": task.majority_name,
     }
     names = [name for name in titles if name in baselines]
+    if not names:
+        return line
     for name in names:
         line += f", {titles[name]} {_value_text(metric, baselines[name])}"
     first_baseline = baselines[names[0]]

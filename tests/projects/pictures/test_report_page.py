@@ -13,6 +13,7 @@ import unicodedata
 import numpy as np
 import pytest
 import tensorflow as tf
+from scipy.stats import binomtest
 
 from official import xlnet
 from official.xlnet.checkpoints.pretrained_directory import load_pretrainer
@@ -20,6 +21,8 @@ from official.xlnet.commands.declarations import COMMON, declaration
 from official.xlnet.data.examples import TextExample
 from official.xlnet.data.pretraining_dataset import Records
 from official.xlnet.files.yaml_files import read_yaml
+from official.xlnet.inference.task_prediction import task_of
+from official.xlnet.jobs.baselines import comparison
 from official.xlnet.projects.pictures.html_page import Line, chart, html_page, smoothed
 from official.xlnet.projects.pictures.pretraining_page import pretraining_page
 from official.xlnet.projects.pictures.task_page import task_page
@@ -65,6 +68,11 @@ def test_the_page_of_fine_tuning_says_what_its_files_say(world):
     head, first, *_ = cells(found["Result"])
     of_each = [metrics, *(metrics["baselines"][name.replace(" ", "_")] for name in head[2:])]
     assert first == ["accuracy", *(f"{of['accuracy']:.4f}" for of in of_each)] and len(head) == 4
+    assert html.escape(comparison(task_of(task.model), metrics, metrics["baselines"])) in page
+    for share in (of["accuracy"] for of in of_each):
+        low, high = binomtest(round(share * 41), 41).proportion_ci(0.95, "wilson")
+        assert f" {low:.3f} to {high:.3f}" in found["Result"]
+    assert ["steps trained in all", "60"] in cells(found["Data"])
     assert "150 examples" in found["Data"] and ["train examples", "150"] in cells(found["Data"])
     losses = [json.loads(x)["loss"] for x in lines_of(task.model, "history.jsonl")]
     heights = points_of(found["Training"], "raw")[:, 1]
@@ -158,6 +166,8 @@ def test_texts_and_labels_of_strangers_are_shown_and_nothing_overflows(tmp_path)
     elements = rendered(page, tmp_path / "page.html")
     assert not re.search(r"<(script|b>|i>|svg o)", elements) and elements.count("alert(1)") > 4
     assert overflowing(page, tmp_path / "frame.html") == []
+    unscrolled = page.replace("class='wide'", "")  # No column is outside.
+    assert overflowing(unscrolled, tmp_path / "frame.html") == []
     wide = html_page("a", "", "<img style='width:500px'><pre>" + "x" * 300 + "</pre>")
     assert (
         "<img" in overflowing(wide, tmp_path / "frame.html")[0]

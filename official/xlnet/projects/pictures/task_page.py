@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import html
 import json
+import math
 import os
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -15,6 +16,7 @@ from official.xlnet.configs.experiment import XLNetConfig
 from official.xlnet.configs.finetuning_defaults import describe_settings
 from official.xlnet.data.examples import Example
 from official.xlnet.files.json_files import read_json
+from official.xlnet.jobs.baselines import comparison
 from official.xlnet.projects.pictures.html_page import Line, chart, html_table
 from official.xlnet.projects.pictures.report_page import (
     all_settings,
@@ -37,6 +39,9 @@ _COUNT_PREFIXES = (
     "data_",
     "baselines",
 )  # Beginnings of names that are not metrics.
+# Counts whose names need words.
+_COUNTS = {"step": "step of the best checkpoint, which is kept", "steps": "steps trained in all"}
+_NORMAL_95 = 1.959963984540054  # 97.5th percentile of the normal distribution.
 _NUM_BINS = 10  # Bins of the calibration.
 
 
@@ -56,7 +61,7 @@ def task_page(run: TaskRun) -> str:
     )
     model_flags = [f"--model={path}" for path in run.models]
     sections = {
-        "Result": _metrics_table(metrics, run.metric),
+        "Result": _result(run, metrics, judged),
         "Data": _data(run.directory, metrics),
         "Training": training_curves(run.directory, f"dev_{run.metric}", run.metric),
         "Evaluation": _picture(os.path.join(run.directory, PICTURE_FILE)),
@@ -74,12 +79,55 @@ def task_page(run: TaskRun) -> str:
     return report_page(title, sections)
 
 
-def _metrics_table(metrics: Mapping[str, Any], main_metric: str) -> str:
-    """Metrics of the model beside its baselines, the main one first."""
+def _result(run: TaskRun, metrics: Mapping[str, Any], judged: np.ndarray) -> str:
+    """The line that the terminal shows, intervals, and the metrics."""
     baselines = {}
     for name, values in (metrics.get("baselines") or {}).items():
         if isinstance(values, dict):
             baselines[name] = values
+    paragraphs = []
+    compared = {name: x for name, x in baselines.items() if x.get(run.metric) is not None}
+    if compared and metrics[run.metric] is not None:
+        paragraphs.append(comparison(run.task, metrics, compared))
+    num_right = int((judged[:, 0] == 0).sum())
+    value, num_rows = metrics[run.metric], len(judged)
+    if value is not None and round(value, 4) == round(num_right / num_rows, 4):
+        values = {"model": value}
+        values |= {name.replace("_", " "): x[run.metric] for name, x in compared.items()}
+        paragraphs.append(_intervals(run.metric, values, num_rows))
+    texts = "".join(f"<p>{html.escape(text)}</p>" for text in paragraphs)
+    return texts + _metrics_table(metrics, run.metric, baselines)
+
+
+def _intervals(metric: str, values: Mapping[str, float], num_rows: int) -> str:
+    """A sentence with the 95% interval of each share of rows, by Wilson's method."""
+    texts = []
+    for name, share in values.items():
+        low, high = wilson_interval(share, num_rows)
+        texts.append(f"{name} {low:.3f} to {high:.3f}")
+    return (
+        f"{metric} is a share of {num_rows:,} rows, one of which is {1 / num_rows:.4f}; "
+        f"95% intervals: {', '.join(texts)}."
+    )
+
+
+def wilson_interval(share: float, number: int) -> tuple[float, float]:
+    """Returns the 95% confidence interval of a share of independent rows (Wilson, 1927).
+
+    Example:
+      >>> [round(bound, 3) for bound in wilson_interval(0.9, 10)]
+      [0.596, 0.982]
+    """
+    center = (share + _NORMAL_95**2 / (2 * number)) / (1 + _NORMAL_95**2 / number)
+    variance = share * (1 - share) / number + _NORMAL_95**2 / (4 * number**2)
+    half = _NORMAL_95 * math.sqrt(variance) / (1 + _NORMAL_95**2 / number)
+    return center - half, center + half
+
+
+def _metrics_table(
+    metrics: Mapping[str, Any], main_metric: str, baselines: Mapping[str, Mapping[str, Any]]
+) -> str:
+    """Metrics of the model beside its baselines, the main one first."""
     names = [main_metric]
     for name, value in metrics.items():
         if name != main_metric and _is_metric(name, value):
@@ -102,7 +150,7 @@ def _data(directory: str, metrics: Mapping[str, Any]) -> str:
     counts = []
     for name, value in metrics.items():
         if isinstance(value, int | float) and not _is_metric(name, value):
-            counts.append((name.replace("_", " "), value_text(value)))
+            counts.append((_COUNTS.get(name, name.replace("_", " ")), value_text(value)))
     table = html_table(("count", "number"), counts)
     path = os.path.join(directory, DATA_FILE)
     if not os.path.exists(path):
