@@ -108,15 +108,15 @@ class Job:
         """Whether the output directory holds the output of this job, complete and undamaged.
 
         Raises:
-          DataError: it holds a data set of other text or settings.
+          DataError: it holds a data set of other text or settings; the message says which.
         """
         if not file_system.exists(os.path.join(self.output_dir, MANIFEST_FILE)):
             return False
         manifest = Manifest.load(self.output_dir)
         if manifest.source.get("identity") != self.identity:
             raise DataError(
-                f"{self.output_dir} already holds a data set of other text or settings: choose "
-                "another --output, or remove it"
+                f"{self.output_dir} already holds another data set ({self._difference(manifest)}): "
+                "choose another --output, or remove it"
             )
         # Files may have been edited but not resized; copies with other times are fine.
         is_new = manifest.source.get("versions") != self.versions
@@ -131,6 +131,22 @@ class Job:
             for split in manifest.splits.values()
             for name, sha256 in [*split.files.items(), (VOCAB_FILE, self.tokenizer.sha256)]
         )
+
+    def _difference(self, manifest: Manifest) -> str:
+        """Returns what differs between this job and the one that wrote a data set."""
+        recorded = manifest.source.get("settings")
+        settings = recorded if isinstance(recorded, dict) else {}
+        differences = []
+        for name, value in dataclasses.asdict(self.settings).items():
+            former = settings.get(name, value)
+            if name not in RECORDED_ONLY and former != value:
+                differences.append(f"{name} was {former!r:.60}, is {value!r:.60}")
+        if manifest.vocab_sha256 != self.tokenizer.sha256:
+            differences.append("another vocabulary")
+        if manifest.source.get("inputs") != list(self.inputs):
+            inputs = manifest.source.get("inputs") or ["other text"]
+            differences.append(f"of {', '.join(map(str, inputs)):.200}")
+        return "; ".join(differences) or "other files of text"
 
 
 @dataclasses.dataclass(frozen=True)

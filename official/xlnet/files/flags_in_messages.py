@@ -10,7 +10,8 @@ from collections.abc import Iterator
 from official.xlnet.errors import XLNetError
 
 _takes_flags = contextvars.ContextVar("takes_flags", default=False)
-_FLAG = re.compile(r"(?<![^\s(])--(\w+)(=[\w.]+=[^\s;,)]+)?")  # Not in a name of a file.
+# Not in a name of a file; a mark after the value is of the sentence.
+_FLAG = re.compile(r"(?<![^\s(])--(\w+)(=[\w.]+=[^\s;,)]*[^\s;,):.])?")
 
 
 @contextlib.contextmanager

@@ -148,7 +148,9 @@ def test_a_finished_data_set_is_left_alone_and_no_other_is_overwritten(tmp_path,
     with only_writer(str(out)):  # Needs no lock, as the directory may be read-only.
         assert prepare(text, out)["documents"] == 40
     assert inodes == {path: path.stat().st_ino for path in out.iterdir()}
-    assert_refused("already holds a data set of other text or settings", prepare, text, out, seed=4)
+    assert_refused(
+        r"already holds another data set \(seed was \d+, is 4\)", prepare, text, out, seed=4
+    )
     assert contents(out) == before
     # What is missing is written again, by renames: training keeps the files that it has opened.
     os.unlink(out / "manifest.json")

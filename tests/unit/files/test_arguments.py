@@ -138,9 +138,10 @@ def _refuse(text: str) -> None:
 
 def test_messages_name_arguments_in_python_and_notebooks_show_them_in_a_line():
     said = "3 rows, see --max_lost; --set=task.epochs=3, or --format=text of a - b --- c"
-    said += " in 'a--b/--set=x'"
+    said += " in 'a--b/--set=x', and --set=lr=1: no, --set=a.b=c:d."
     in_python = said.replace("--max", "max").replace("--format", "format")
-    in_python = in_python.replace("--set=task.epochs=3", 'set=["task.epochs=3"]')
+    for setting in ("task.epochs=3", "lr=1", "a.b=c:d"):  # The mark after it is of the sentence.
+        in_python = in_python.replace(f"--set={setting}", f'set=["{setting}"]')
     with pytest.raises(DataError) as error:
         _refuse(said)
     assert str(error.value) == in_python
