@@ -13,6 +13,7 @@ import subprocess
 import sys
 
 from official.xlnet import cli
+from official.xlnet.runtime.progress import elapsed_time
 from tools.docstring_corpus import write_corpus
 
 CONFIG = "configs/tiny.yaml"
@@ -42,7 +43,8 @@ def main() -> int:
     )
 
     _say("Corpus: docstrings of the installed Python packages")
-    num_documents = write_corpus(corpus)
+    with elapsed_time("reading docstrings"):
+        num_documents = write_corpus(corpus)
     print(f"{corpus}: {num_documents} documents, {os.path.getsize(corpus) / 1e6:.1f} MB")
     _xlnet("Vocabulary", "vocab", f"--input={corpus}", f"--output={vocab}", f"--size={_VOCAB_SIZE}")
     _xlnet(
@@ -68,9 +70,12 @@ def main() -> int:
         f"--data={data}",
     )
     _say("Predictions for masked words of held-out documents")
-    _fill_in_blanks(model, data)
+    with elapsed_time("filling in blanks"):
+        shown = _fill_in_blanks(model, data)
+    print(shown)
     picture = os.path.join(output, "loss.png")
-    _plot_loss(model, data, picture)
+    with elapsed_time("drawing the loss"):
+        _plot_loss(model, data, picture)
 
     _say("Done")
     print(f"model            {model}")
@@ -93,8 +98,8 @@ def _xlnet(title: str, *arguments: str) -> None:
         sys.exit(done.returncode)
 
 
-def _fill_in_blanks(model_dir: str, data_dir: str) -> None:
-    """Masks words in held-out windows; prints the model's predictions and their accuracy."""
+def _fill_in_blanks(model_dir: str, data_dir: str) -> str:
+    """Masks words in held-out windows; returns the model's predictions and their accuracy."""
     import numpy as np
     import tensorflow as tf
 
@@ -132,19 +137,21 @@ def _fill_in_blanks(model_dir: str, data_dir: str) -> None:
     def text(ids):
         return tokenizer.decode([int(i) for i in ids])
 
+    lines = []
     for row in rng.sample(range(len(chosen)), min(_NUM_SHOWN, len(chosen))):
         ids, position = token_ids_BT[row], target_B1[row, 0]
         before = text(ids[position - _CONTEXT : position])
         after = text(ids[position + 1 : position + _CONTEXT])
-        print(f"\n  … {before} ____ {after} …")
+        lines.append(f"\n  … {before} ____ {after} …")
         guesses = ", ".join(text([guess]) or "?" for guess in guesses_BG[row])
-        print(f"    target: {text([hidden_B[row]])}    predictions: {guesses}")
+        lines.append(f"    target: {text([hidden_B[row]])}    predictions: {guesses}")
     most_common = np.bincount(hidden_B).argmax()
-    print(
+    lines.append(
         f"\nTop-1 accuracy on {len(chosen)} blanks: "
         f"{np.mean(guesses_BG[:, 0] == hidden_B):.0%}; most frequent word "
         f"({text([most_common])!r}): {np.mean(hidden_B == most_common):.0%}."
     )
+    return "\n".join(lines)
 
 
 def _plot_loss(model_dir: str, data_dir: str, picture: str) -> None:

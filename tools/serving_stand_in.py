@@ -10,6 +10,11 @@ before it replaces the previous version. Batching is not supported.
 
 from __future__ import annotations
 
+import sys
+
+if __name__ == "__main__":  # Before the imports, which take seconds.
+    print("loading TensorFlow", file=sys.stderr, flush=True)
+
 import base64
 import concurrent.futures
 import contextlib
@@ -355,7 +360,10 @@ def _to_json(value: np.ndarray) -> Any:
 def main(_: list[str]) -> None:
     """Serves until interrupted."""
     tf.get_logger().setLevel("ERROR")
+    print(f"loading {_BASE_PATH.value}", file=sys.stderr, flush=True)
     stand_in = StandIn(_BASE_PATH.value, _NAME.value, _PORT.value, _REST_PORT.value, _POLL.value)
+    ready = f"ready: gRPC on port {stand_in.port}, REST on port {stand_in.rest_port}"
+    print(ready, file=sys.stderr, flush=True)
     print(json.dumps({"port": stand_in.port, "rest_port": stand_in.rest_port}), flush=True)
     with contextlib.suppress(KeyboardInterrupt):
         stand_in.join()

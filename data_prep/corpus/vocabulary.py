@@ -36,7 +36,7 @@ from official.xlnet.data.lost_rows import check_lost
 from official.xlnet.errors import DataError
 from official.xlnet.files.atomic import write_bytes
 from official.xlnet.files.locks import only_writer
-from official.xlnet.runtime.progress import elapsed_time, progress_bar
+from official.xlnet.runtime.progress import counting, elapsed_time
 from official.xlnet.tokenization.special_tokens import (
     SPECIAL_PIECES,
     UNK_ID,
@@ -158,9 +158,9 @@ def _sampled_lines(inputs: Sequence[str], options: SampleOptions) -> Iterator[st
     num_bytes = sum(shards[i].num_bytes for i in chosen)
     share = min(1.0, options.sample_bytes / max(1, num_bytes))
     counts, num_records = Counts(), 0
-    with progress_bar(options.progress, desc="sample", total=num_bytes, unit="B") as bar:
+    with counting(options.progress, desc="sample", total=num_bytes, unit="B") as add:
         for i in chosen:
-            for documents in read_documents(shards[i], options, counts, bar.update):
+            for documents in read_documents(shards[i], options, counts, add):
                 num_records += len(documents)
                 for document in documents:
                     yield from itertools.compress(document, rng.random(len(document)) < share)

@@ -16,7 +16,7 @@ from typing import Any
 from absl import logging
 
 from official.xlnet.errors import DataError
-from official.xlnet.runtime.progress import progress_bar
+from official.xlnet.runtime.progress import counting
 
 _POLL_SECONDS = 0.2  # Interval of progress updates.
 
@@ -42,7 +42,7 @@ def local_workers(num_workers: int, progress: bool) -> Iterator[Callable[..., Re
       returns the results in order:
         function: what to do for a task, with a progress callback as its last argument.
         tasks: arguments of `function`, except the last one.
-        **bar: see `progress_bar`.
+        **bar: see `counting`.
     """
     context, pool, done = multiprocessing.get_context("spawn"), None, None
     with contextlib.ExitStack() as stack:
@@ -67,10 +67,10 @@ def _run(
     tasks: Sequence[tuple],
     **bar: Any,
 ) -> Results:
-    with progress_bar(progress, **bar) as shown:
+    with counting(progress, **bar) as add:
         if pool is None:
-            return [function(*task, shown.update) for task in tasks]
-        counter.value = 0
+            return [function(*task, add) for task in tasks]
+        counter.value = num_done = 0
         with _without_main_module():
             futures = [pool.submit(_call, function, task) for task in tasks]
         pending = set(futures)
@@ -79,7 +79,9 @@ def _run(
                 done, pending = concurrent.futures.wait(
                     pending, _POLL_SECONDS, concurrent.futures.FIRST_EXCEPTION
                 )
-                shown.update(counter.value - shown.n)
+                num_new = counter.value - num_done
+                num_done += num_new
+                add(num_new)
                 for future in done:
                     future.result()
         except BrokenProcessPool:

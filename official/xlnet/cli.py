@@ -1,7 +1,7 @@
 """Command-line interface: `xlnet VERB --flag=value ...`.
 
-Progress and logs go to standard error; the last line of standard output is a JSON object with the
-results, with `--output=-` that of standard error.
+Progress and logs go to standard error, which ends with a line on what was done; the last line of
+standard output is a JSON object with the results, with `--output=-` that of standard error.
 
 Exit status: 0 success, 1 internal error (with traceback), 2 invalid input (one-line message); see
 `official.xlnet.commands.exit_statuses` for the others, and which of them are worth a restart.
@@ -119,9 +119,14 @@ def _arguments(arguments: list[str], outcome: _Outcome) -> dict[str, Any] | None
 
 
 def _show_result(verb: Verb, result: Any, values: Mapping[str, Any]) -> None:
-    """Prints what a verb's function has returned, as the last line."""
+    """Prints what a verb's function has returned: a line for people, and as the last one JSON."""
+    from official.xlnet.commands.summary_line import summary_line
+
     if verb.report is not None:
         result = verb.report(result, values)
+    summary = summary_line(result, values)
+    if summary:
+        _say(printable_line(summary))
     # Standard output holds the answers alone.
     show = _say if values.get("output") == STANDARD else print
     show(json_line(result))

@@ -62,9 +62,11 @@ def test_the_commands_to_try_an_export_answer_and_end_quietly(world, tmp_path, m
             connect(f"localhost:{port}", "unknown").input_names()
         process.send_signal(signal.SIGINT)
         out_text, err = process.communicate()
-    # But for lines of TensorFlow's C++ code, which nothing hides.
+    # But for lines of TensorFlow's C++ code, which the program does not hide.
     lines = [x for x in err.splitlines() if not x.startswith(("I0000", "W0000", "WARNING: All"))]
-    assert (process.returncode, out_text, lines) == (0, "", [])
+    assert (process.returncode, out_text) == (0, "")
+    assert lines[:2] == ["loading TensorFlow", f"loading {base}"] and len(lines) == 3
+    assert lines[2].startswith(f"ready: gRPC on port {port}, REST on port ")
     assert out.read_text().count("label") > 1
 
 

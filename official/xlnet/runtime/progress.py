@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from tqdm import tqdm
 
 _BAR_SECONDS, _LINE_SECONDS = 0.2, 30  # Minimum time between updates.
+_FIRST_LINE_SECONDS = 10.0  # A log says what is done after this time.
 _SILENT_SECONDS = 2.0  # A terminal says what it waits for after this time.
 _SHORTEST_SECONDS = 1e-9  # Avoids division by zero.
 
@@ -140,6 +141,35 @@ def elapsed_time(what: str | Callable[[], str], interval_seconds: float = 1.0) -
         thread.join()
         if time.monotonic() - start > interval_seconds:
             display.log_line(text())
+
+
+@contextlib.contextmanager
+def counting(is_shown: bool, desc: str, total: int, unit: str) -> Iterator[Callable[[int], object]]:
+    """Context manager of a block that counts; yields the function that adds to the count.
+
+    On a terminal and in a notebook it shows a bar, and elsewhere, as in a log, a line after ten
+    seconds and others later.
+
+    Args:
+      is_shown: whether to show anything.
+      desc: description of the items.
+      total: the number to reach.
+      unit: unit of the number.
+    """
+    num_done = 0
+
+    def add(number: int) -> None:
+        nonlocal num_done
+        num_done += number
+        bar.update(number)
+
+    def text() -> str:
+        return f"{desc}: {num_done / max(total, 1):.0%} of {total:,} {unit.strip()}"
+
+    is_log = is_shown and not _takes_bar(sys.stderr)
+    lines = elapsed_time(text, _FIRST_LINE_SECONDS) if is_log else contextlib.nullcontext()
+    with progress_bar(is_shown, desc, total, unit) as bar, lines:
+        yield add
 
 
 def waiting(what: str) -> contextlib.AbstractContextManager[None]:

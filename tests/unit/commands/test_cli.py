@@ -257,7 +257,7 @@ from absl import logging
 from official import xlnet
 from official.xlnet import cli
 from official.xlnet.configs.registry import VERBS
-from official.xlnet.runtime.progress import Progress, elapsed_time, progress_bar
+from official.xlnet.runtime.progress import Progress, counting, elapsed_time
 
 def talk(rest):
     file = open(sys.argv[1], "wb")
@@ -266,8 +266,8 @@ def talk(rest):
         Progress(sys.stderr).log_line("text " * 9999)
         logging.warning("text")
         warnings.warn(f"text {number}")
-        with progress_bar(True, "text", 9, "B") as bar, elapsed_time("text", 1e-4):
-            bar.update()
+        with counting(True, "text", 9, "B") as add, elapsed_time("text", 1e-4):
+            add(1)
     with contextlib.suppress(OSError):
         os.write(2, b"text")
     assert not os.fstat(file.fileno()).st_size

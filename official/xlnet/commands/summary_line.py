@@ -1,0 +1,58 @@
+"""The line for people before the JSON object of a command: `done: 12 documents, 96 windows`."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from official.xlnet.files.arguments import STANDARD
+
+# {key of a result: what it counts}, in the order of the line.
+_COUNTS = {
+    "step": "steps",
+    "documents": "documents",
+    "rows": "rows",
+    "examples": "rows",
+    "texts": "texts",
+    "continued": "texts continued",
+    "filled": "blanks filled",
+    "pairs": "pairs",
+    "folds": "folds",
+    "runs": "runs",
+    "tokens": "tokens",
+    "windows": "windows",
+    "targets": "targets",
+    "vocab_size": "pieces",
+    "variables": "variables",
+    "parameters": "parameters",
+    "bytes": "bytes",
+}
+_MEASURES = ("loss", "perplexity", "accuracy", "mean")  # Those of a result that are numbers.
+
+
+def summary_line(result: Any, arguments: Mapping[str, Any]) -> str:
+    """Returns the line about what a verb has done; empty if its result has no counts.
+
+    Args:
+      result: what its function has returned.
+      arguments: {parameter: value}, of which `output` is the place of the output.
+
+    Example:
+      >>> summary_line({"documents": 1832, "windows": 2400}, {"output": "runs/data"})
+      'done: 1,832 documents, 2,400 windows, in runs/data'
+    """
+    if not isinstance(result, Mapping):
+        return ""
+    parts = []
+    for key, noun in _COUNTS.items():
+        count = result.get(key)
+        if isinstance(count, int) and not isinstance(count, bool) and count:
+            parts.append(f"{count:,} {noun}")
+    for key in _MEASURES:
+        if isinstance(result.get(key), float):
+            parts.append(f"{key} {result[key]:.4g}")
+    if not parts:
+        return ""
+    output = arguments.get("output")
+    place = [f"in {output}"] if output and output != STANDARD else []
+    return f"done: {', '.join(parts + place)}"

@@ -1,0 +1,54 @@
+"""The line for people before the JSON of a command."""
+
+import io
+import json
+
+import pytest
+
+from official.xlnet import cli
+from official.xlnet.commands.summary_line import summary_line
+from official.xlnet.configs.registry import VERBS
+from official.xlnet.runtime import progress
+
+
+@pytest.mark.parametrize(
+    ("result", "output", "line"),
+    [
+        (
+            {"documents": 12, "windows": 19440, "x": 3},
+            "d",
+            "done: 12 documents, 19,440 windows, in d",
+        ),
+        (
+            {"rows": 0, "texts": 3, "loss": 4.25, "perplexity": None},
+            "-",
+            "done: 3 texts, loss 4.25",
+        ),
+        ({"accuracy": True, "left_over": []}, "d", ""),
+        ([{"rows": 3}], "d", ""),
+    ],
+)
+def test_counts_of_a_result_are_said(result, output, line):
+    assert summary_line(result, {"output": output}) == line
+
+
+def test_it_is_the_last_line_of_the_log_before_the_json(monkeypatch, capsys):
+    monkeypatch.setattr(cli, "_values", lambda verb, rest: {"output": "-"})
+    monkeypatch.setattr(VERBS["predict"], "function", lambda output: {"rows": 7})
+    assert cli.main(["predict"]) == 0
+    *_, line, result = capsys.readouterr().err.splitlines()
+    assert line == "done: 7 rows" and json.loads(result) == {"rows": 7}
+
+
+def test_a_log_says_what_was_counted(monkeypatch):
+    """Where there is no bar, once the block takes longer than a log may be silent."""
+    monkeypatch.setattr(progress, "_FIRST_LINE_SECONDS", 0.0)
+    log = io.StringIO()
+    monkeypatch.setattr("sys.stderr", log)
+    with progress.counting(True, "tokens", 4000, "B") as add:
+        add(1000)
+    with progress.counting(False, "silent", 4000, "B") as add:
+        add(1000)
+    lines = log.getvalue().splitlines()
+    assert lines and lines[-1] == "tokens: 25% of 4,000 B: 0 s"
+    assert "silent" not in log.getvalue()
