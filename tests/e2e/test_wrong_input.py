@@ -28,8 +28,7 @@ SAID = re.compile(
     r"^training on [\d,]+ characters: |^this CPU has |tokens$"
     r"|^(train|dev|classes|lengths|settings) |^[\d.]+ M parameters, |^step \d+/\d+  loss "
     r"|: texts are read from |^texts?: |^step \d+/\d+  dev: |: model [\d.]+, bag of words "
-    r"|^\d+ of \d+ tokens are predicted from fewer than \d+ others"
-    r"|^[IW]0000 .*\.cc:\d+\] |^WARNING: All log messages before absl::InitializeLog"  # TensorFlow.
+    r"|^these texts are short for the model, |^done: "
 )
 ODD = "o [1]* é?={x},y"  # A name of a folder, with characters that mean something elsewhere.
 VERBS = {

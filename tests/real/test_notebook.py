@@ -59,7 +59,7 @@ def test_cells_are_interrupted_resume_run_verbs_and_name_wrong_arguments(world, 
     whole = "\n".join(notebook.cells[6].outputs[-1].traceback)
     assert "Traceback (most recent call last)" in whole and "in call" in whole
     said = [x.text for x in notebook.cells[7].outputs]  # Nothing about graphs that are made again.
-    assert all("are predicted from fewer than" in text for text in said)
+    assert all("these texts are short for the model" in text for text in said)
     assert notebook.cells[8].outputs[-1]["data"]["text/plain"] == "True"
     assert len(notebook.cells[9].outputs[-1].traceback) > 1  # Python's own errors are as ever.
     printed = "".join(x.get("text", "") for cell in notebook.cells for x in cell.outputs)

@@ -25,6 +25,7 @@ has no memory here.
 
 from __future__ import annotations
 
+import functools
 import os
 from collections.abc import Callable, Sequence
 from typing import Any, overload
@@ -68,6 +69,8 @@ from official.xlnet.inference.scoring_windows import Row, windows_of
 from official.xlnet.inference.text_parts import TARGET, Span, TextParts, text_parts
 from official.xlnet.modeling.models.language_model import LanguageModel
 from official.xlnet.tokenization.tokenizer import Tokenizer
+
+_warn_once = functools.cache(logging.warning)
 
 
 @overload
@@ -169,7 +172,6 @@ class Scorer(PickledByPath):
         self.config = model.config
         self.tokenizer: Any = tokenizer
         self._masks = model.config.objective.predicts_masked
-        self._has_warned = False
         self._passes = ScoringPasses(model)
 
     def __repr__(self) -> str:
@@ -338,7 +340,7 @@ class Scorer(PickledByPath):
         require_data(can, f"{parts.text:.60}", expected, "other spans")
 
     def _warn_of_short_contexts(self, rows: list[Row]) -> None:
-        """Says once how many tokens are scored from fewer tokens than any target in training."""
+        """Says once in a process that many tokens have fewer others than any target in training."""
         least = least_context(self.config)
         num_seen = [np.zeros(0, int)]
         for parts, keys in rows:
@@ -346,17 +348,12 @@ class Scorer(PickledByPath):
             num_seen += [first.ranks(parts, keys)[parts.role[: first.end] == TARGET]]
         total = sum(int((parts.role == TARGET).sum()) for parts, _ in rows)
         short = int((np.concatenate(num_seen) < least).sum())
-        if short > total / 10 and not self._has_warned:
-            self._has_warned = True
-            logging.warning(
-                "%d of %d tokens are predicted from fewer than %d others, as no target was in "
-                "training (data.num_predict=%d of %d tokens): give a context, or see "
-                "docs/any_order.md",
-                short,
-                total,
+        if short > total / 10:
+            _warn_once(
+                "these texts are short for the model, which has learned to predict tokens from %d "
+                "others or more: probabilities of tokens with fewer are too low; give a context or "
+                "compare texts by --order=pseudo (docs/any_order.md#short-contexts)",
                 least,
-                self.config.data.num_predict,
-                self.config.data.seq_len,
             )
 
 

@@ -7,6 +7,7 @@ import pytest
 
 from official.xlnet.configs.registry import ORDERS
 from official.xlnet.errors import ConfigError, DataError
+from official.xlnet.inference import scoring
 from official.xlnet.inference.orders import least_context, register_order
 from official.xlnet.inference.scoring import Scorer
 from tests.helpers.small_language_model import NumberTokenizer, random_model
@@ -78,13 +79,15 @@ def test_what_is_no_order_is_refused(scorers):
 def test_contexts_shorter_than_in_training_are_named_once(scorers, caplog):
     """Two of 7 tokens of the first part are targets, and three of 23 in all: 5 and 20 are seen."""
     scorer = Scorer(random_model(), NumberTokenizer(31))
+    scoring._warn_once.cache_clear()
     assert least_context(random_model().config) == 5
     scorer([TEXT], "pseudo")
     scorer([TEXT], targets=[[(17, 19)]])
     assert "fewer" not in caplog.text
     scorer([TEXT])
     scorer([TEXT], "random", 3)
-    assert caplog.text.count("5 of 7 tokens are predicted from fewer than 5 others") == 1
+    Scorer(random_model(), NumberTokenizer(31))([TEXT])
+    assert caplog.text.count("has learned to predict tokens from 5 others or more") == 1
     caplog.clear()
     scorers["denoising"]([TEXT], "pseudo")
     assert not caplog.text

@@ -76,8 +76,9 @@ def advice_on_products(name: str) -> str:
     multiplies = cpu_multiplies_bfloat16() and not has_accelerator()
     if multiplies and name == "float32":
         return (
-            "this CPU has instructions for bfloat16: with --set=training.products=bfloat16 a step "
-            "takes about 0.8 times as long, with factors of three digits (docs/performance.md)"
+            "this CPU has instructions for bfloat16: with --set=training.products=bfloat16, a step "
+            "takes about a fifth less time, and the numbers it multiplies are rounded to three "
+            "digits (docs/performance.md)"
         )
     if name == "bfloat16" and not multiplies and not has_accelerator():
         return (

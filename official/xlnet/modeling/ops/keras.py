@@ -20,6 +20,9 @@ from typing import TYPE_CHECKING, Any
 import tensorflow as tf
 
 from official.xlnet.errors import ConfigError, how_to_install, require_config
+from official.xlnet.runtime.start.native_logs import hide_below_errors
+
+hide_below_errors(os.path.dirname(tf.__file__))
 
 _LEGACY = os.environ.get("TF_USE_LEGACY_KERAS")
 IS_KERAS_3 = _LEGACY not in ("1", "true", "True") and bool(_LEGACY or "tf_keras" not in sys.modules)
