@@ -143,10 +143,10 @@ class Job:
                 differences.append(f"{name} was {former!r:.60}, is {value!r:.60}")
         if manifest.vocab_sha256 != self.tokenizer.sha256:
             differences.append("another vocabulary")
-        if manifest.source.get("inputs") != list(self.inputs):
-            inputs = manifest.source.get("inputs") or ["other text"]
-            differences.append(f"of {', '.join(map(str, inputs)):.200}")
-        return "; ".join(differences) or "other files of text"
+        inputs = manifest.source.get("inputs") or []
+        if inputs != list(self.inputs):
+            differences.append(f"of other text, {', '.join(map(str, inputs)):.200}")
+        return "; ".join(differences) or "of other files of text"
 
 
 @dataclasses.dataclass(frozen=True)
