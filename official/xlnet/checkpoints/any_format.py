@@ -36,9 +36,12 @@ def foreign_source(path: str) -> Source | None:
     Raises:
       DataError: the folder holds no model or a damaged one.
     """
-    if not file_system.is_dir(path) or file_system.is_file(os.path.join(path, CONFIG_FILE)):
-        return None
-    return open_source(path)
+    return open_source(path) if _is_foreign(path) else None
+
+
+def _is_foreign(path: str) -> bool:
+    """Whether a path is a folder, but not a model directory."""
+    return file_system.is_dir(path) and not file_system.is_file(os.path.join(path, CONFIG_FILE))
 
 
 @public()
@@ -64,10 +67,11 @@ def load_config(
       12
     """
     require_model(path)
-    source = foreign_source(path)
-    if source is not None:
-        source.config.apply(overrides)
-        return source.config
+    if _is_foreign(path):
+        with local_copy(path) as folder:
+            config = open_source(folder).config
+        config.apply(overrides)
+        return config
     config = XLNetConfig.load(path, overrides, base)
     vocabulary = os.path.join(path, VOCAB_FILE)
     if config.model.vocab_size and file_system.is_file(vocabulary):
@@ -93,6 +97,9 @@ def load_tokenizer(path: AnyPath) -> Tokenizer:
     Example:
       >>> tokenizer = load_tokenizer("runs/tiny/model")
     """
+    if file_system.is_remote(path) and _is_foreign(path):
+        with local_copy(path) as folder:
+            return load_tokenizer(folder)
     vocabulary = os.path.join(path, VOCAB_FILE)
     is_alone = file_system.is_file(vocabulary)
     if is_alone and not any(name.endswith(_SETTINGS) for name in file_system.names(path)):

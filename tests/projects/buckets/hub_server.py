@@ -74,8 +74,10 @@ class _Handler(http.server.BaseHTTPRequestHandler):
         file, api = _FILE.fullmatch(path), _API.fullmatch(path)
         if file:
             kind, name, revision = "datasets" if file[1] else "models", file[2], file[3]
-        else:
+        elif api:
             kind, name, _, revision = api.groups()
+        else:
+            return self.answer(404)
         if not self.is_open(kind, name):
             return None
         found = hub.find(kind, name, revision or "main")
@@ -145,7 +147,7 @@ class _Handler(http.server.BaseHTTPRequestHandler):
         if (kind, name) in hub.files:
             return self.answer(409, {"url": f"{hub.url}/{name}"})
         hub.put(name, {".gitattributes": b""}, kind)
-        if body.get("private"):
+        if body.get("private") or body.get("visibility") == "private":
             hub.private.add(name)
         return self.answer(200, {"url": f"{hub.url}/{name}"})
 

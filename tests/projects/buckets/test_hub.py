@@ -159,7 +159,7 @@ def test_the_first_commands_of_the_readme_classify_with_published_weights(
 ):
     """As their reader calls them; offline, the cache has all of it."""
     hub.put("xlnet/xlnet-base-cased", hf_folder(world, tmp_path / "hf"))
-    table = "".join(f"{('neg', 'pos')[n % 2]}\tthe water {n % 2}\n" for n in range(40))
+    table = "".join(f"{('neg', 'pos')[n % 2]}\tthe water {n} was made\n" for n in range(40))
     for name in ("train.tsv", "new.tsv"):
         (tmp_path / name).write_text("label\ttext\n" + table)
     (block,) = [x for x in blocks(ROOT / "README.md") if "hf://" in x.code and x.language == "sh"]
@@ -178,6 +178,7 @@ def test_the_first_commands_of_the_readme_classify_with_published_weights(
                 text=True,
             )
             assert done.returncode == 0, f"{shlex.join(words)}: {done.stderr[-3000:]}"
+            assert "Fetching" not in done.stderr  # Bars are for terminals.
             json.loads(done.stdout.splitlines()[-1])
         rows = (tmp_path / "new.jsonl").read_text().splitlines()
         assert {json.loads(row)["label"] for row in rows} <= {"neg", "pos"} and len(rows) == 40

@@ -76,7 +76,9 @@ def test_a_frame_is_read_as_its_parquet_file(tmp_path):
     assert files == frame_files
     frames._contents.clear()  # As in another process.
     assert prepare(frame.copy(), tmp_path / "frame")["documents"] == len(texts)
-    assert_refused("another data set .of other text, frame:", prepare, frame[1:], tmp_path / "frame")
+    assert_refused(
+        "another data set .of other text, frame:", prepare, frame[1:], tmp_path / "frame"
+    )
     url = frames.frame_url(frame)
     # What fsspec gave for a file in memory, which data sets of 1.0.0 have recorded.
     info = f"{{'name': '{url[7:]}', 'size': {file_system.size(url)}, 'type': 'file', "

@@ -118,6 +118,7 @@ def download(repository: Repository, paths: tuple[str, ...]) -> str:
             repo_type=repository.kind,
             revision=repository.revision,
             allow_patterns=[glob.escape(path) for path in paths],
+            tqdm_class=None if _is_terminal() else _hidden_bar(library),
         )
 
 
@@ -149,6 +150,7 @@ def _library(url: str) -> Any:
     import huggingface_hub
     import huggingface_hub.constants
     import huggingface_hub.errors
+    import huggingface_hub.utils
 
     return huggingface_hub
 
@@ -217,6 +219,20 @@ def _error(library: Any, repository: Repository, error: Exception) -> Exception:
 
 def _progress(repository: Repository) -> contextlib.AbstractContextManager[None]:
     """Lines about a transfer that takes time; on a terminal, huggingface_hub has bars."""
-    if sys.stderr is not None and sys.stderr.isatty():
+    if _is_terminal():
         return contextlib.nullcontext()
     return elapsed_time(f"{repository.url}: transferring files", _SILENT_SECONDS)
+
+
+def _is_terminal() -> bool:
+    return sys.stderr is not None and sys.stderr.isatty()
+
+
+def _hidden_bar(library: Any) -> type:
+    """A class of bars that are not shown."""
+
+    class HiddenBar(library.utils.tqdm):
+        def __init__(self, *args: Any, **options: Any):
+            super().__init__(*args, **{**options, "disable": True})
+
+    return HiddenBar
