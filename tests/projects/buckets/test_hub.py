@@ -137,7 +137,7 @@ def test_a_model_is_saved_with_a_token_in_one_commit(hub, world, tmp_path, monke
     texts = ["the water was made first", "but not now"]
     vectors = xlnet.embed("hf://me/new", texts)
     np.testing.assert_array_equal(vectors, xlnet.embed(tmp_path / "hf", texts))
-    assert "not exist or be empty" in refused(run(capfd, *convert))
+    assert "a new or an empty folder" in refused(run(capfd, *convert))
     monkeypatch.setenv("HF_TOKEN", "hf_of_yesterday")
     kept = run(capfd, *[word.replace("me/new", "me/newer") for word in convert])
     assert kept.status == 2 and "it is kept in /" in kept.err
