@@ -21,11 +21,12 @@ class Hub:
       gated: names of those whose terms have to be accepted.
       requests: (method, path) of what was asked.
       status: a status that is the answer to everything; 0 for none.
+      is_read_only: whether the token may only read.
     """
 
     def __init__(self):
         self.files, self.private, self.gated, self.requests = {}, set(), set(), []
-        self.status = 0
+        self.status, self.is_read_only = 0, False
         self.url = ""
 
     def put(self, name, files, kind="models", revision="main"):
@@ -122,6 +123,8 @@ class _Handler(http.server.BaseHTTPRequestHandler):
         hub.requests.append((self.command, path))
         if self.headers.get("Authorization") != f"Bearer {TOKEN}":
             return self.answer(401, X_Error_Message="Invalid credentials in Authorization header")
+        if hub.is_read_only:
+            return self.answer(403)
         if path == "/api/validate-yaml":
             return self.answer(200, {"warnings": [], "errors": []})
         if path == "/api/repos/create":
