@@ -152,6 +152,7 @@ def test_runs_and_files_written_one_by_one_are_not_saved_there(hub, world, monke
     run_flags = ["pretrain", f"--config={world.config}", f"--data={world.data}"]
     sentence = refused(run(capfd, *run_flags, "--output=hf://me/run"))
     assert "xlnet convert --output=hf://me/run" in sentence
+    hub.put("me/vocab", {".gitattributes": b""})
     vocab = ["vocab", f"--input={world.text}", "--size=99", "--output=hf://me/vocab"]
     assert "to which export and convert write" in refused(run(capfd, *vocab))
     assert ("models", "me/run") not in hub.files
