@@ -12,14 +12,16 @@ import re
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-import numpy as np
 import yaml
 
+from benchmarks.harness.sources import ROOT, part_of, paths_of, roots_of
 from official.xlnet.configs.experiment import recipe_path
 from official.xlnet.files.atomic import write_bytes
 from official.xlnet.files.json_files import write_json
 
 Row = dict[str, Any]
+_COMMAND = re.compile(r"^python -m benchmarks\.learning(?:[^\n]*\\\n)*[^\n]*", re.M)
+_ELSEWHERE = ("--output", "--document", "--minutes", "#")
 
 
 def read_rows(path: str) -> list[Row]:
@@ -50,39 +52,45 @@ def markdown_table(rows: Iterable[Sequence[object]]) -> str:
     return "\n".join(f"| {' | '.join(map(str, cells))} |" for cells in lines)
 
 
-def mean_and_spread(values: Sequence[float], digits: int = 3) -> str:
-    """Mean and standard deviation over seeds; empty where nothing was measured."""
-    if np.isnan(values).all():  # Also of no values.
-        return ""
-    spread = f" ± {np.nanstd(values, ddof=1):.{digits}f}" if len(values) > 1 else ""
-    return f"{np.nanmean(values):.{digits}f}{spread}"
-
-
-# Code that decides what a training run learns.
-_SOURCES = (
-    "official/xlnet/modeling/**/*.py",
-    "official/xlnet/data/*.py",
-    "official/xlnet/training/optimization.py",
-    "official/xlnet/training/schedules.py",
-    "data_prep/records/*.py",
-)
-
-
-def measured_with(*recipes: str) -> list[str]:
+def measured_with(*recipes: str, code: Sequence[str] = ()) -> list[str]:
     """`PATH DIGEST` of recipes and `sources DIGEST` of the code, which results depend on.
 
     Comments do not count, in recipes and in code; docstrings and blank lines do not, either.
 
     Args:
       *recipes: paths of recipes.
+      code: what the result depends on besides training and recipes; see `sources`.
     """
-    root = pathlib.Path(__file__).parents[2]
-    paths = sorted({path for pattern in _SOURCES for path in root.glob(pattern)})
-    code = "".join(_words_of(path.read_text("utf-8")) for path in paths)
+    modules = [entry for entry in code if ":" not in entry]
+    paths = paths_of(roots_of(recipes, modules), ROOT)
+    words = [_words_of(path.read_text("utf-8")) for path in paths]
+    words += [_words_of(part_of(entry, ROOT)) for entry in code if ":" in entry]
     read = (yaml.safe_load(pathlib.Path(recipe_path(path)).read_text("utf-8")) for path in recipes)
     settings = (json.dumps(tree, sort_keys=True) for tree in read)
-    named = zip((*recipes, "sources"), (*settings, code), strict=True)
-    return [f"{name} {hashlib.sha256(text.encode()).hexdigest()[:8]}" for name, text in named]
+    named = zip((*recipes, "sources"), (*settings, "".join(words)), strict=True)
+    return [f"{name} {_digest(text)}" for name, text in named]
+
+
+def command_above(text: str, table: str) -> str | None:
+    """Returns the command of `benchmarks.learning` above a table of a page, as one line.
+
+    Args:
+      text: the page.
+      table: name of the table.
+    """
+    before = text.partition(f"<!-- table: {table} -->")[0]
+    commands = _COMMAND.findall(before)
+    return " ".join(commands[-1].replace("\\\n", " ").split()) if commands else None
+
+
+def command_digest(command: str) -> str:
+    """Returns `command DIGEST`; where it writes to, and how long it may take, does not count."""
+    words = [word for word in command.split() if not word.startswith(_ELSEWHERE)]
+    return f"command {_digest(' '.join(words))}"
+
+
+def _digest(text: str) -> str:
+    return hashlib.sha256(text.encode()).hexdigest()[:8]
 
 
 @functools.cache
@@ -101,9 +109,9 @@ class _WithoutDocstrings(ast.NodeTransformer):
 def fill_table(document: str, name: str, table: str, measured: Iterable[str] = ()) -> None:
     """Replaces the text between `<!-- table: NAME -->` and `<!-- end -->`.
 
-    The end names what was measured, `<!-- end: configs/tiny.yaml 0a1b2c3d, sources 4e5f6a7b -->`.
-    A test fails when a recipe has changed since; `benchmarks.learning.stale` lists tables whose
-    code has.
+    The end names what was measured, `<!-- end: configs/tiny.yaml 0a1b2c3d, sources 4e5f6a7b -->`,
+    and the command of `benchmarks.learning` above the table. A test fails when a recipe has changed
+    since; `benchmarks.learning.stale` lists tables whose code or command has.
 
     Args:
       document: path of the Markdown file.
@@ -115,6 +123,9 @@ def fill_table(document: str, name: str, table: str, measured: Iterable[str] = (
       ValueError: the document does not have exactly one such table.
     """
     text = pathlib.Path(document).read_text(encoding="utf-8")
+    command = command_above(text, name)
+    if command and (measured := list(measured)):
+        measured.append(command_digest(command))
     digests = ", ".join(sorted(set(measured)))
     end = f"<!-- end: {digests} -->" if digests else "<!-- end -->"
     pattern = rf"(<!-- table: {re.escape(name)} -->\n).*?<!-- end[^>]*-->"

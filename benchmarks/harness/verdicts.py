@@ -1,4 +1,7 @@
-"""Verdicts on differences: Student's t test, with Holm's correction within a table."""
+"""Means, their intervals, and verdicts on differences: Student's t test, with Holm's correction.
+
+In tables, ± is half the width of Student's 95% interval.
+"""
 
 from __future__ import annotations
 
@@ -53,15 +56,22 @@ def half_interval(values: Sequence[float]) -> float:
 
 
 def mean_and_interval(values: Sequence[float], digits: int = 3) -> str:
-    """Mean over runs, and half the width of its interval if there are several."""
-    spread = f" ± {half_interval(values):.{digits}f}" if len(values) > 1 else ""
-    return f"{np.mean(values):.{digits}f}{spread}"
+    """Mean over runs, and half the width of its interval if there are several.
+
+    Values that are not numbers are left out; without any, the cell is empty.
+    """
+    numbers = [value for value in values if not np.isnan(value)]
+    if not numbers:
+        return ""
+    spread = f" ± {half_interval(numbers):.{digits}f}" if len(numbers) > 1 else ""
+    return f"{np.mean(numbers):.{digits}f}{spread}"
 
 
 def with_verdicts(differences: Sequence[Difference | None], digits: int = 3) -> list[str]:
-    """Cells of a table: mean, standard error and verdict; a missing difference is an empty cell.
+    """Cells of a table: mean, half its interval and verdict; empty where there is no difference.
 
-    The probability of any false verdict in the table is 5%.
+    The interval is of one cell, and the verdict of the table: the probability of any false verdict
+    in it is 5%. So an interval without 0 may be no verdict.
     """
     tested = [d for d in differences if d and d.degrees]
     p = np.array([2 * stats.t.sf(abs(d.mean) / d.error, d.degrees) for d in tested])
@@ -73,8 +83,13 @@ def with_verdicts(differences: Sequence[Difference | None], digits: int = 3) -> 
         for d, real in zip(tested, is_real, strict=True)
     }
     return [
-        f"{d.mean:+.{digits}f} ± {d.error:.{digits}f}, {words[d]}"
+        f"{d.mean:+.{digits}f} ± {_half_of(d):.{digits}f}, {words[d]}"
         if d in words
         else (f"{d.mean:+.{digits}f}, one run" if d else "")
         for d in differences
     ]
+
+
+def _half_of(found: Difference) -> float:
+    """Half the width of the interval of a difference."""
+    return float(stats.t.ppf(0.975, found.degrees)) * found.error

@@ -23,6 +23,12 @@ from benchmarks.harness.verdicts import difference, over_runs, with_verdicts
 from benchmarks.learning.common import SEEDS, TEXT, kept, make_data, parse_experiment, publish
 from official import xlnet
 
+# What results depend on besides training and recipes; see `harness.sources`.
+CODE = (
+    "benchmarks.learning.__main__:_compare_memory",
+    "official.xlnet.modeling.objectives.permutation_lm",
+)
+
 _MEM_LEN = 64  # Of the runs with memory.
 _CONFIG = "configs/tiny.yaml"
 _VOCAB_SIZE = 4000
@@ -41,6 +47,7 @@ _SHORT_WINDOWS = (
 def main() -> None:
     flags = parse_experiment(
         __doc__,
+        CODE,
         text=TEXT,
         seeds=SEEDS,
         steps=flag(600, "training steps of the runs with and without memory"),
@@ -91,7 +98,7 @@ def _compare_memory(flags: argparse.Namespace, seed: int) -> dict[str, Any]:
         }
         return {"seed": seed, "steps": flags.steps} | losses
 
-    return kept(os.path.join(flags.output, "runs", f"{seed}.json"), run, _CONFIG)
+    return kept(os.path.join(flags.output, "runs", f"{seed}.json"), run, _CONFIG, code=CODE)
 
 
 if __name__ == "__main__":

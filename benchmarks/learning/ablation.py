@@ -23,8 +23,14 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from benchmarks.harness.command_line import flag
-from benchmarks.harness.tables import markdown_table, mean_and_spread
-from benchmarks.harness.verdicts import Difference, difference, over_runs, with_verdicts
+from benchmarks.harness.tables import markdown_table
+from benchmarks.harness.verdicts import (
+    Difference,
+    difference,
+    mean_and_interval,
+    over_runs,
+    with_verdicts,
+)
 from benchmarks.learning.common import (
     MINUTES,
     SEEDS,
@@ -42,6 +48,14 @@ from official.xlnet.files.json_files import read_json, write_json
 
 if TYPE_CHECKING:
     from benchmarks.learning.span_likelihood import Choice
+
+# What results depend on besides training and recipes; see `harness.sources`.
+CODE = (
+    "benchmarks.learning.ablation:trained",
+    "benchmarks.learning.ablation:prepare_data",
+    "benchmarks.learning.span_likelihood",
+    "official.xlnet.modeling.models.xlnet_classifier",
+)
 
 CONFIGS = "configs/ablation"
 # {recipe in `CONFIGS`: its title}.
@@ -81,6 +95,7 @@ Results = Mapping[str, Sequence[dict[str, Any]]]  # {row: result of each seed}.
 def main() -> None:
     flags = parse_experiment(
         __doc__,
+        CODE,
         text=TEXT,
         rows=flag(list(ROWS), "rows to train, by file name"),
         seeds=SEEDS,
@@ -135,7 +150,9 @@ def run(row: str, seed: int, output: str, overrides: list[str], tables: str | No
     """
     path = os.path.join(output, "runs", f"{row}-{seed}.json")
     model_dir = os.path.join(output, "models", f"{row}-{seed}")
-    result = kept(path, lambda: trained(row, seed, output, overrides, model_dir), recipe_of(row))
+    result = kept(
+        path, lambda: trained(row, seed, output, overrides, model_dir), recipe_of(row), code=CODE
+    )
     if tables and "finetuned" not in result:
         settings = [*FINETUNING, f"training.seed={seed}"]
         output = f"{model_dir}-finetuned"
@@ -240,10 +257,10 @@ def _rows(results: Results) -> str:
     lines = [["", "seeds", *_METRICS.values(), *more]]
     for row, title in ROWS.items():
         runs = results[row]
-        cells = [mean_and_spread([run[name] for run in runs]) for name in _METRICS]
-        cells.append(mean_and_spread([run["cpu_seconds"] for run in runs], 0))
+        cells = [mean_and_interval([run[name] for run in runs]) for name in _METRICS]
+        cells.append(mean_and_interval([run["cpu_seconds"] for run in runs], 0))
         if has_accuracy:
-            cells.append(mean_and_spread([run.get("finetuned", np.nan) for run in runs]))
+            cells.append(mean_and_interval([run.get("finetuned", np.nan) for run in runs]))
         if runs:
             lines.append([title, str(len(runs)), *cells])
     return markdown_table(lines)

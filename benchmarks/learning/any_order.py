@@ -44,6 +44,18 @@ from benchmarks.learning.common import (
 )
 from official import xlnet
 from official.xlnet.inference.scoring_windows import window_length
+from official.xlnet.tasks.reports import PREDICTIONS_FILE
+
+# What results depend on besides training and recipes; see `harness.sources`.
+CODE = (
+    "benchmarks.learning.any_order:_run",
+    "benchmarks.learning.any_order:split",
+    "benchmarks.learning.ablation:prepare_data",
+    "official.xlnet.inference.scoring",
+    "official.xlnet.modeling.models.xlnet_classifier",
+    "official.xlnet.modeling.objectives.causal_lm",
+    "official.xlnet.projects.any_order.consistency",
+)
 
 # Of "permutation, K = 6"; other rows take as many as cost the same, or have as many targets.
 _STEPS = 1600
@@ -51,7 +63,6 @@ _FORWARD = ("objective.kind=causal", "model.attention_type=uni", "data.bidirecti
 _SPAN = 8  # Tokens in the middle of a text that are filled in.
 _PASSES = (1, 2, 4, 8)
 _NUM_ORDERS = 4
-_CONTEXTS = range(4, 33, 4)  # Words before a word, for the effective context length.
 _PERMUTED = ("k1", "k2")  # Rows with as many targets as K = 6, too; K = 7 nearly has them.
 
 
@@ -77,7 +88,7 @@ ROWS = {
     "k6": Row("permutation, K = 6", "xlnet_k6"),
     "k7": Row("permutation, K = 7", "xlnet_k7"),
     "diffusion": Row("absorbing diffusion", "absorbing_diffusion"),
-    "causal": Row("left to right", "xlnet_k6", _FORWARD, cost=0.6),
+    "causal": Row("causal model", "xlnet_k6", _FORWARD, cost=0.6),
     "shallow": Row("permutation, K = 1, one layer", "xlnet_k1", ("model.num_layers=1",), cost=0.0),
 }
 
@@ -92,14 +103,16 @@ _READINGS = {
     "left_to_right": "left to right, bits per byte",
     "random": "random orders, bits per byte",
     "span": "span, nats per token",
-    "pseudo": "single tokens, nats",
+    "pseudo": "pseudo-log-likelihood, nats per token",
 }
+_ACCURACY = "accuracy, "  # Readings that begin so are better if higher.
 _AGREEMENT = {"deviation": "deviation, nats", "halves_gap": "gap of halves, nats"}
 
 
 def main() -> None:
     flags = parse_experiment(
         __doc__,
+        CODE,
         text=TEXT,
         rows=flag(list(ROWS), "rows to train"),
         seeds=SEEDS,
@@ -109,15 +122,15 @@ def main() -> None:
         finetune=repeated("TRAIN,DEV: tables to fine-tune on, in a folder named as the data set"),
     )
     deadline = time.monotonic() + 60 * flags.minutes
-    training_text, *heldout = split(flags.text, flags.output, flags.texts)
+    training_text, texts = split(flags.text, flags.output, flags.texts)
     ablation.prepare_data(training_text, flags.output, flags.set)
     for seed in range(flags.seeds):
         for name, steps in runs_of(flags.rows):
             path = os.path.join(flags.output, "runs", f"{name}-{steps}-{seed}.json")
             if time.monotonic() < deadline or os.path.exists(path):
                 recipe = ablation.recipe_of(ROWS[name].recipe)
-                kept(path, lambda: _run(flags, name, steps, seed, *heldout), recipe)  # noqa: B023
-    runs = with_context_lengths(ablation.read_results(flags.output))
+                kept(path, lambda: _run(flags, name, steps, seed, texts), recipe, code=CODE)  # noqa: B023
+    runs = ablation.read_results(flags.output)
     if flags.document:
         publish(flags.document, "readings", runs, tables(runs))
     print(json.dumps({"runs": len(runs)}))
@@ -136,17 +149,16 @@ def _num_predict(row: str) -> int:
     return ablation.configuration(ROWS[row].recipe, [*ROWS[row].settings]).data.num_predict
 
 
-def split(text: str, output: str, number: int) -> tuple[str, list[str], list[str]]:
+def split(text: str, output: str, number: int) -> tuple[str, list[str]]:
     """Takes every tenth document out of a text.
 
     Args:
       text: file with a paragraph a line and a blank line between documents.
       output: directory of the rest.
-      number: number of texts of each kind.
+      number: number of texts.
 
     Returns:
-      The path of the rest, and of the other documents `number` sentences of 60 to 140 characters,
-      and the first words of as many paragraphs, enough for `_CONTEXTS`.
+      The path of the rest, and `number` sentences of the other documents, of 60 to 140 characters.
     """
     with open(text, encoding="utf-8") as file:
         documents = file.read().split("\n\n")
@@ -160,21 +172,12 @@ def split(text: str, output: str, number: int) -> tuple[str, list[str], list[str
         for sentence in line.rstrip(".").split(". ")
         if 60 <= len(sentence.strip()) < 140
     ]
-    most = _CONTEXTS[-1]
-    passages = [" ".join(line.split()[: most + 1]) for line in lines if len(line.split()) > most]
-    sentences, passages = (
-        [texts[n] for n in sorted(np.random.default_rng(0).permutation(len(texts))[:number])]
-        for texts in (sentences, passages)
-    )
-    return path, sentences, passages
+    chosen = sorted(np.random.default_rng(0).permutation(len(sentences))[:number])
+    return path, [sentences[n] for n in chosen]
 
 
-def _run(
-    flags: Any, name: str, steps: int, seed: int, texts: Sequence[str], passages: Sequence[str]
-) -> dict[str, Any]:
-    """Trains one row with one seed, and reads the texts and passages with it."""
-    from official.xlnet.projects.any_order.context_length import losses_by_context
-
+def _run(flags: Any, name: str, steps: int, seed: int, texts: Sequence[str]) -> dict[str, Any]:
+    """Trains one row with one seed, and reads the texts with it."""
     print(f"{name}, {steps} steps, seed {seed}", file=sys.stderr, flush=True)
     row = ROWS[name]
     settings = [*row.settings, *flags.set, f"num_steps={steps}", f"warmup_steps={steps // 10}"]
@@ -188,13 +191,15 @@ def _run(
     result["cpu_seconds"] = round(time.process_time() - start, 1)
     scorer = xlnet.Scorer(xlnet.load_pretrainer(model_dir), xlnet.load_tokenizer(model_dir))
     result |= readings(scorer, texts, is_causal=name == "causal")
-    result["contexts"] = losses_by_context(scorer, passages, _CONTEXTS).round(4).tolist()
     if name != "causal":
         result |= agreement(scorer, texts, window_length(config))
     for tables in (pair.split(",") for pair in flags.finetune if row.cost):
         task = os.path.basename(os.path.dirname(os.path.abspath(tables[0])))
         overrides = [*ablation.FINETUNING, f"training.seed={seed}"]
-        result[f"accuracy, {task}"] = accuracy(model_dir, tables, f"{model_dir}-{task}", overrides)
+        output = f"{model_dir}-{task}"
+        result[_ACCURACY + task] = accuracy(model_dir, tables, output, overrides)
+        with open(os.path.join(output, PREDICTIONS_FILE), encoding="utf-8") as file:
+            result.setdefault("examples", {})[task] = sum(1 for _ in file)
     return result
 
 
@@ -209,21 +214,29 @@ def readings(scorer: xlnet.Scorer, texts: Sequence[str], is_causal: bool) -> dic
     Returns:
       `left_to_right`, `random`: bits per byte of whole texts. `pseudo`, `span`: nats per token;
       `span` is `passes` with one token a pass. `passes`: {number of passes: nats per token}.
+      `of_texts`: {reading: [[sum, size] of each text]}, of which readings are the ratios.
     """
-    num_bytes = sum(len(text.encode()) for text in texts)
-    found: dict[str, Any] = {}
+    found: dict[str, Any] = {"of_texts": {}}
     for order in ("left_to_right",) if is_causal else ("left_to_right", "random", "pseudo"):
-        scores = scorer(texts, order, _NUM_ORDERS)
-        total = -sum(score.total for score in scores)
-        tokens = sum(len(score.pieces) for score in scores)
-        found[order] = float(total / tokens if order == "pseudo" else total / np.log(2) / num_bytes)
+        pairs = []
+        for score in scorer(texts, order, _NUM_ORDERS):
+            if order == "pseudo":
+                pairs.append([-score.total, len(score.pieces)])
+            else:
+                pairs.append([-score.total / np.log(2), len(score.text.encode())])
+        found["of_texts"][order] = np.round(pairs, 4).tolist()
+        total, size = np.sum(pairs, axis=0)
+        found[order] = float(total / size)
     of_texts = [(score.text, score.offsets) for score in scorer(texts)]
     # A lone word mark is a token without characters, which a span cannot name.
     named = [(text, spans) for text, spans in of_texts if all(a < b for a, b in spans)]
-    found["passes"] = {
-        passes: float(np.mean(_span_losses(scorer, named, passes, is_causal)))
-        for passes in (_PASSES[-1:] if is_causal else _PASSES)
-    }
+    found["passes"] = {}
+    for passes in _PASSES[-1:] if is_causal else _PASSES:
+        losses = _span_losses(scorer, named, passes, is_causal)
+        found["passes"][passes] = float(losses.mean())
+        if passes == _SPAN:
+            sums = losses.sum(axis=1).round(4).tolist()
+            found["of_texts"]["span"] = [[total, _SPAN] for total in sums]
     return found | {"span": found["passes"][_SPAN]}
 
 
@@ -260,29 +273,14 @@ def _span_losses(
     return -np.array([score.total for score in scores]).reshape(len(texts), _SPAN)
 
 
-def with_context_lengths(runs: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Replaces losses by context with effective lengths, relative to other rows of the seed."""
-    from official.xlnet.projects.any_order.context_length import relative_context_lengths
-
-    losses = [run.pop("contexts", None) for run in runs]
-    for seed in {run["seed"] for run in runs}:
-        group = {
-            run["row"]: (run, table)
-            for run, table in zip(runs, losses, strict=True)
-            if table and run["seed"] == seed and run["steps"] == _EQUAL_COMPUTE.get(run["row"])
-        }
-        tables = {row: table for row, (_, table) in group.items()}
-        for row, length in relative_context_lengths(tables, _CONTEXTS).items():
-            group[row][0]["context"] = length
-    return runs
-
-
 def tables(runs: Sequence[dict[str, Any]]) -> dict[str, str]:
     """Formats the readings of each row, at equal compute and with equal targets."""
+    equal_targets = {"k6": _STEPS} | {n: steps for n, steps in runs_of(_PERMUTED)}
     return {
         "equal_compute": _readings(runs, _EQUAL_COMPUTE),
-        "equal_targets": _readings(runs, dict(runs_of(_PERMUTED))),
-        "differences": _differences(_of(runs, _EQUAL_COMPUTE)),
+        "equal_targets": _readings(runs, equal_targets),
+        "differences": _differences(_of(runs, _EQUAL_COMPUTE), "k1"),
+        "differences_of_targets": _differences(_of(runs, equal_targets), "k6"),
         "consistency": _consistency(runs),
     }
 
@@ -301,27 +299,63 @@ def passes(runs: Sequence[dict[str, Any]]) -> dict[str, dict[str, tuple[float, f
     return lines
 
 
-def _differences(runs: Mapping[str, Sequence[dict]]) -> str:
-    """What "permutation, K = 1" is ahead of other rows by, in equal compute, paired by seed."""
-    names = [name for name in runs if name != "k1"]
-    columns = [[_difference(runs, name, reading) for reading in _READINGS] for name in names]
-    cells = iter(with_verdicts([*itertools.chain(*columns)]))
-    lines = [[ROWS[name].title, *itertools.islice(cells, len(_READINGS))] for name in names]
-    return markdown_table([["permutation, K = 1, against", *_READINGS.values()], *lines])
+def _differences(runs: Mapping[str, Sequence[dict]], base: str) -> str:
+    """What a row is ahead of the others by, in every reading that is printed, paired by seed."""
+    names = [name for name in runs if name != base]
+    columns = _columns(runs)
+    differences = [_difference(runs, base, name, key) for name in names for key in columns]
+    cells = iter(with_verdicts(differences))
+    lines = [[ROWS[name].title, *itertools.islice(cells, len(columns))] for name in names]
+    return markdown_table([[f"{ROWS[base].title}, against", *columns.values()], *lines])
 
 
-def _difference(runs: Mapping[str, Sequence[dict]], name: str, reading: str) -> Difference | None:
-    theirs = {run["seed"]: run[reading] for run in runs[name] if reading in run}
-    values = [theirs[r["seed"]] - r[reading] for r in runs.get("k1", ()) if r["seed"] in theirs]
-    return difference(np.mean(values), over_runs(values)) if values else None
+def _difference(
+    runs: Mapping[str, Sequence[dict]], base: str, name: str, reading: str
+) -> Difference | None:
+    """What a row is ahead of another by; its error is of seeds and, if on file, of texts."""
+    theirs = {run["seed"]: run for run in runs[name] if reading in run}
+    pairs = [(run, theirs[run["seed"]]) for run in runs.get(base, ()) if run["seed"] in theirs]
+    pairs = [(ours, other) for ours, other in pairs if reading in ours]
+    if not pairs:
+        return None
+    values = [other[reading] - ours[reading] for ours, other in pairs]
+    if reading.startswith(_ACCURACY):
+        task = reading.removeprefix(_ACCURACY)
+        shares = np.mean([[ours[reading], other[reading]] for ours, other in pairs], axis=0)
+        sources = [over_examples(shares, ours["examples"][task]) for ours, _ in pairs[:1]]
+        return difference(-np.mean(values), over_runs(values), *sources)
+    of_texts = [[run.get("of_texts", {}).get(reading) for run in pair] for pair in pairs]
+    if not all(all(pair) for pair in of_texts):
+        return difference(np.mean(values), over_runs(values))
+    return difference(np.mean(values), over_runs(values), over_texts(np.array(of_texts)))
+
+
+def over_examples(shares: np.ndarray, number: int) -> tuple[float, int]:
+    """Variance of a difference of two accuracies due to the examples, and its degrees of freedom.
+
+    As if both were of other examples, which is an upper bound, as which are right is not on file.
+    """
+    return float(np.sum(shares * (1 - shares)) / number), number - 1
+
+
+def over_texts(pairs: np.ndarray) -> tuple[float, int]:
+    """Variance of a difference of two ratios due to the texts, and its degrees of freedom.
+
+    Args:
+      pairs: float64 [seeds, 2, texts, 2], a sum and a size of each text, in each of two rows.
+    """
+    sums_T = (pairs[:, 1, :, 0] - pairs[:, 0, :, 0]).mean(axis=0)
+    sizes_T = pairs[0, 0, :, 1]
+    errors_T = (sums_T - sizes_T * sums_T.sum() / sizes_T.sum()) / sizes_T.mean()
+    return over_runs(errors_T)
 
 
 def _consistency(runs: Sequence[dict[str, Any]]) -> str:
     """How far the orders of a text are from each other, by K, training length and size."""
-    lines = [["", "steps", *_AGREEMENT.values(), "effective context, words"]]
+    lines = [["", "steps", *_AGREEMENT.values()]]
     for name, steps in runs_of(list(ROWS)):
         if found := [run for run in runs if (run["row"], run["steps"]) == (name, steps)]:
-            cells = [_mean(found, key, 1) for key in (*_AGREEMENT, "context")]
+            cells = [_mean(found, key, 1) for key in _AGREEMENT]
             lines.append([ROWS[name].title, str(steps), *cells])
     return markdown_table(lines)
 
@@ -335,11 +369,16 @@ def _of(runs: Sequence[dict[str, Any]], steps: Mapping[str, int]) -> dict[str, l
     return {name: found for name, found in of_rows.items() if found}
 
 
-def _readings(runs: Sequence[dict[str, Any]], steps: Mapping[str, int]) -> str:
-    rows = _of(runs, steps)
+def _columns(rows: Mapping[str, Sequence[dict[str, Any]]]) -> dict[str, str]:
+    """The readings that some row has, and their titles."""
     measured = dict.fromkeys(key for found in rows.values() for run in found for key in run)
     columns = {key: title for key, title in _READINGS.items() if key in measured}
-    columns |= {key: key for key in measured if key.startswith("accuracy")}
+    return columns | {key: key for key in measured if key.startswith(_ACCURACY)}
+
+
+def _readings(runs: Sequence[dict[str, Any]], steps: Mapping[str, int]) -> str:
+    rows = _of(runs, steps)
+    columns = _columns(rows)
     lines = [["", "steps", *columns.values()]]
     for name, found in rows.items():
         cells = [_mean(found, key) for key in columns]

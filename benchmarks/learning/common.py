@@ -23,7 +23,9 @@ MINUTES = flag(float("inf"), "time after which no further run starts")
 SET = repeated("key=value: overrides a key")
 
 
-def parse_experiment(description: str | None, **flags: dict[str, Any]) -> argparse.Namespace:
+def parse_experiment(
+    description: str | None, code: Sequence[str] = (), **flags: dict[str, Any]
+) -> argparse.Namespace:
     """Reads the command line of an experiment, and makes its output directory.
 
     The directory is in that of `--output`, under the digest of the code: runs of other code are
@@ -31,6 +33,7 @@ def parse_experiment(description: str | None, **flags: dict[str, Any]) -> argpar
 
     Args:
       description: docstring of the program.
+      code: modules that its results depend on, besides training and recipes: its `CODE`.
       **flags: its flags, besides `--output` and `--document`.
     """
     given = parse(
@@ -39,7 +42,7 @@ def parse_experiment(description: str | None, **flags: dict[str, Any]) -> argpar
         document=flag(None, "Markdown file whose tables to write, and the JSON file beside it"),
         **flags,
     )
-    given.output = os.path.join(given.output, measured_with()[0].replace(" ", "-"))
+    given.output = os.path.join(given.output, measured_with(code=code)[0].replace(" ", "-"))
     os.makedirs(given.output, exist_ok=True)
     return given
 
@@ -69,17 +72,18 @@ def make_data(
         prepare(inputs, vocab, config, os.path.join(output, name))
 
 
-def kept(path: str, run: Callable[[], Any], *recipes: str) -> Any:
+def kept(path: str, run: Callable[[], Any], *recipes: str, code: Sequence[str] = ()) -> Any:
     """Returns the result of a run, from its file if it is finished, else by running it.
 
     Args:
       path: JSON file of the result.
       run: returns a dictionary, to which `measured` is added: digests of the recipes and the code.
       *recipes: paths of its recipes.
+      code: modules that it depends on besides; the constant `CODE` of the experiment.
     """
     if not os.path.exists(path):
         os.makedirs(os.path.dirname(path), exist_ok=True)
-        write_json(path, run() | {"measured": measured_with(*recipes)}, indent=None)
+        write_json(path, run() | {"measured": measured_with(*recipes, code=code)}, indent=None)
     return read_json(path)
 
 

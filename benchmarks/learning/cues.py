@@ -31,11 +31,20 @@ import numpy as np
 import tensorflow as tf
 
 from benchmarks.harness.command_line import flag
-from benchmarks.harness.tables import markdown_table, mean_and_spread
+from benchmarks.harness.tables import markdown_table
+from benchmarks.harness.verdicts import mean_and_interval
 from benchmarks.learning.common import SEEDS, kept, parse_experiment, publish
 from official import xlnet
 from official.xlnet.modeling.ops.keras import keras
 from official.xlnet.tokenization.special_tokens import MASK_ID, NUM_SPECIAL
+
+# What results depend on besides training and recipes; see `harness.sources`.
+CODE = (
+    "benchmarks.learning.cues:trained",
+    "official.xlnet.modeling.objectives.causal_lm",
+    "official.xlnet.modeling.objectives.denoising",
+    "official.xlnet.modeling.objectives.permutation_lm",
+)
 
 KINDS = 8  # Values of each cue: chance is ln 8 nats.
 _NOISE = 8
@@ -230,11 +239,13 @@ def _losses(model, inputs_BT, token_ids, positions_BP, order_BT=None) -> np.ndar
 
 def main() -> None:
     """Trains every objective with every seed, and writes the table."""
-    flags = parse_experiment(__doc__, seeds=SEEDS, steps=flag(500, "training steps of each run"))
+    flags = parse_experiment(
+        __doc__, CODE, seeds=SEEDS, steps=flag(500, "training steps of each run")
+    )
     runs = []
     for kind, seed in itertools.product(ROWS, range(flags.seeds)):
         path = os.path.join(flags.output, f"{kind}-{flags.steps}-{seed}.json")
-        runs.append(kept(path, functools.partial(trained, kind, seed, flags.steps)))
+        runs.append(kept(path, functools.partial(trained, kind, seed, flags.steps), code=CODE))
     found = tables(runs)
     print(found["cues"], file=sys.stderr)
     if flags.document:
@@ -249,7 +260,7 @@ def tables(runs: Sequence[dict[str, Any]]) -> dict[str, str]:
     for kind, title in ROWS.items():
         of_kind = [run for run in runs if run["objective"] == kind]
         columns = ([run[name] for run in of_kind if name in run] or [math.nan] for name in COLUMNS)
-        lines.append([title, str(len(of_kind)), *map(mean_and_spread, columns)])
+        lines.append([title, str(len(of_kind)), *map(mean_and_interval, columns)])
     one, two = f"{chance:.3f}", f"{2 * chance:.3f}"
     lines += [["lowest", "", "0", "0", two, one], ["chance", "", one, one, two, two]]
     return {"cues": markdown_table(lines)}

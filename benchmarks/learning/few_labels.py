@@ -20,11 +20,18 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from benchmarks.harness.command_line import flag, required
-from benchmarks.harness.tables import fill_table, markdown_table, mean_and_spread
+from benchmarks.harness.tables import fill_table, markdown_table
+from benchmarks.harness.verdicts import mean_and_interval
 from benchmarks.learning.common import SEEDS, SET, kept, parse_experiment
 from benchmarks.learning.untuned import SENTENCES
 from official import xlnet
 from official.xlnet.tokenization.special_tokens import VOCAB_FILE
+
+# What results depend on besides training and recipes; see `harness.sources`.
+CODE = (
+    "benchmarks.learning.few_labels:_finetuned",
+    "official.xlnet.modeling.models.xlnet_classifier",
+)
 
 _ROWS = ("pre-trained", "random weights", "bag of words")
 
@@ -34,6 +41,7 @@ Run = tuple[str, int, str, int]  # Data set, number of examples, row, seed.
 def main() -> None:
     flags = parse_experiment(
         __doc__,
+        CODE,
         data=required("directory of the data sets"),
         model=required("pre-trained model"),
         sets=flag(["sst2", "cr"], "data sets"),
@@ -90,7 +98,7 @@ def _finetuned(
         bag_of_words = metrics["baselines"]["bag_of_words"]["accuracy"]
         return {"accuracy": metrics["accuracy"], "bag_of_words": bag_of_words}
 
-    return kept(f"{output}.json", run)
+    return kept(f"{output}.json", run, code=CODE)
 
 
 def _table(flags: argparse.Namespace, name: str) -> list[str]:
@@ -117,7 +125,7 @@ def drawn(lines: Sequence[str], number: int, seed: int) -> list[str]:
 
 
 def table_of(accuracies: Mapping[Run, float]) -> str:
-    """Returns a Markdown table of accuracies in percent, mean and standard deviation over seeds.
+    """Returns a Markdown table of accuracies in percent, mean over seeds and half of its interval.
 
     Args:
       accuracies: {(data set, number of examples, row, seed): share of correct answers}.
@@ -128,7 +136,7 @@ def table_of(accuracies: Mapping[Run, float]) -> str:
             [100 * share for run, share in accuracies.items() if run[:3] == (name, number, row)]
             for row in _ROWS
         ]
-        lines.append([name, f"{number:,}", *(mean_and_spread(values, 1) for values in shares)])
+        lines.append([name, f"{number:,}", *(mean_and_interval(values, 1) for values in shares)])
     return markdown_table(lines)
 
 

@@ -16,7 +16,7 @@ import dataclasses
 import json
 import pathlib
 
-from benchmarks.harness.command_line import flag, parse, required
+from benchmarks.harness.command_line import flag, parse, repeated, required
 from benchmarks.harness.tables import fill_table, markdown_table, measured_with
 from benchmarks.reports import result_figures
 from data_prep.tasks.text_rows import read_text_rows
@@ -24,6 +24,13 @@ from official import xlnet
 from official.xlnet.files.json_files import write_json
 from official.xlnet.projects.any_order.pairs import pair_metrics
 from official.xlnet.projects.any_order.words import words_of
+
+# What results depend on besides training and recipes; see `harness.sources`.
+CODE = (
+    "official.xlnet.inference.scoring",
+    "official.xlnet.projects.any_order.orders",
+    "official.xlnet.projects.any_order.pairs",
+)
 
 _NUM_ORDERS = 8
 _ORDERS = (
@@ -42,13 +49,15 @@ def main() -> None:
         __doc__,
         model=required("pre-trained model"),
         pairs=required("table of pairs in BLiMP's format"),
+        cluster=repeated("column of what pairs have in common, such as a noun"),
         shown=flag(0, "number of the pair whose words are drawn"),
         document=flag(None, "document to write the table into"),
         table=flag("pairs", "which table of the document"),
         output=flag("docs/minimal_pairs.json", "JSON file to write"),
         picture=flag(None, "PNG file to draw"),
     )
-    rows = read_text_rows([], flags.pairs, ("good", "bad", "UID"))
+    rows = read_text_rows([], flags.pairs, ("good", "bad", "UID", *flags.cluster))
+    clusters = [[row[name] for row in rows] for name in flags.cluster]
     model = xlnet.load_pretrainer(flags.model, batch_size=1, dtype="float32")
     scorer = xlnet.Scorer(model, xlnet.load_tokenizer(flags.model))
     metrics = {}
@@ -57,7 +66,7 @@ def main() -> None:
         scores = scorer.score([*good, *bad], order, _NUM_ORDERS)
         totals = [result.total for result in scores]
         differences = [a - b for a, b in zip(totals, totals[len(rows) :], strict=False)]
-        metrics[order] = pair_metrics(differences, [row["UID"] for row in rows])
+        metrics[order] = pair_metrics(differences, [row["UID"] for row in rows], clusters=clusters)
     shown = rows[flags.shown]
     words = {
         side: [dataclasses.asdict(word) for word in words_of(result)]
@@ -77,7 +86,7 @@ def main() -> None:
         ]
         head = ("accuracy (95% interval)", *(f"`{order}`" for order in _ORDERS))
         table = markdown_table([head, *cells])
-        fill_table(flags.document, flags.table, table, measured_with())
+        fill_table(flags.document, flags.table, table, measured_with(code=CODE))
     print(json.dumps({order: found["accuracy"] for order, found in metrics.items()}))
 
 

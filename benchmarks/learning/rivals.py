@@ -25,8 +25,14 @@ from typing import Any
 import numpy as np
 
 from benchmarks.harness.command_line import flag, required
-from benchmarks.harness.tables import markdown_table, mean_and_spread
-from benchmarks.harness.verdicts import Difference, difference, over_runs, with_verdicts
+from benchmarks.harness.tables import markdown_table
+from benchmarks.harness.verdicts import (
+    Difference,
+    difference,
+    mean_and_interval,
+    over_runs,
+    with_verdicts,
+)
 from benchmarks.learning import ablation
 from benchmarks.learning.common import (
     MINUTES,
@@ -42,6 +48,14 @@ from benchmarks.learning.common import (
 from official import xlnet
 from official.xlnet.files.json_files import write_json
 from official.xlnet.tasks.reports import PREDICTIONS_FILE
+
+# What results depend on besides training and recipes; see `harness.sources`.
+CODE = (
+    "benchmarks.learning.rivals:trained",
+    "benchmarks.learning.rivals:finetuned",
+    "benchmarks.learning.span_likelihood",
+    "official.xlnet.modeling.models.xlnet_classifier",
+)
 
 # As published. The recipes have XLNet's initial scale, so that rows of the ablation differ less.
 _BERT = ("model.init_std=0.02",)
@@ -109,6 +123,7 @@ Baselines = dict[str, dict[str, float]]  # {task: {baseline: accuracy}}.
 def main() -> None:
     flags = parse_experiment(
         __doc__,
+        CODE,
         text=TEXT,
         data=required("directory with TASK/{train,dev}.tsv"),
         tasks=flag(["sst2", "cr", "mr", "mpqa", "rte"], "tasks to fine-tune on"),
@@ -169,6 +184,7 @@ def trained(run: Run, output: str, overrides: list[str]) -> dict[str, Any]:
         path,
         lambda: ablation.trained(recipe, run.seed, output, settings, model_dir),
         ablation.recipe_of(recipe),
+        code=CODE,
     )
     if "windows" not in result:
         from benchmarks.learning.span_likelihood import READINGS, choose_token
@@ -306,7 +322,7 @@ def _ahead(ours: Mapping[str, np.ndarray], theirs: Mapping[str, np.ndarray]) -> 
 
 
 def tables(rows: Sequence[dict[str, Any]]) -> dict[str, str]:
-    """Formats a `summary`: means and standard deviations over seeds, and differences."""
+    """Formats a `summary`: means over seeds with their intervals, and differences."""
     tasks = [name for name in rows[0]["means"] if name not in _LIKELIHOODS]
     compared = (*_LIKELIHOODS, _ALL)
     rivals = [["", "rate", "seeds", *_LIKELIHOODS]]
@@ -318,9 +334,9 @@ def tables(rows: Sequence[dict[str, Any]]) -> dict[str, str]:
         title, means = _TITLES[row["row"]], row["means"]
         ahead = [*itertools.islice(cells, len(compared))]
         differences += [[title, *ahead]] if any(ahead) else []
-        accuracies.append([title, *(mean_and_spread(means[task], 1) for task in tasks)])
+        accuracies.append([title, *(mean_and_interval(means[task], 1) for task in tasks)])
         if "rate" in row:
-            shown = [mean_and_spread(means[name]) for name in _LIKELIHOODS]
+            shown = [mean_and_interval(means[name]) for name in _LIKELIHOODS]
             rivals.append([title, f"{row['rate']:g}", str(len(means[_ALL])), *shown])
     tables = {"rivals": rivals, "accuracy": accuracies, "differences": differences}
     return {name: markdown_table(lines) for name, lines in tables.items()}

@@ -86,9 +86,7 @@ def _windows(concepts: dict[str, Any]) -> dict[str, Any]:
 
 _WINDOWS = tree("concepts.json", _windows)
 PICTURES = {
-    "ablation": Picture(
-        table("ablation.md", "table: rows", "table: earlier_rows"), result_figures.ablation
-    ),
+    "ablation": Picture(table("ablation.md", "table: rows"), result_figures.ablation),
     "accelerators": Picture(tree("accelerators.json", _pretraining), result_figures.accelerators),
     "attention": Picture(
         tree("concepts.json", concept_figures.with_patterns), concept_figures.attention

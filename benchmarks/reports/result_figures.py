@@ -81,7 +81,7 @@ def time_to_quality(groups: dict[str, Any]) -> bytes:
 
 
 def ablation(table: Table) -> bytes:
-    """Mean span losses of the rows, with standard deviations over seeds."""
+    """Mean span losses of the rows, with 95% intervals over seeds."""
     titles, _, cells = zip(*(row[:3] for row in table[1:]), strict=True)
     means, spreads = np.array([[*cell.split(" ± "), 0][:2] for cell in cells], float).T
     colors = [_THEIRS if title.startswith(("BERT", "DAE")) else _OURS for title in titles]

@@ -13,10 +13,10 @@ from benchmarks.harness.tables import (
     fill_table,
     key_of,
     markdown_table,
-    mean_and_spread,
     measured_with,
     read_rows,
 )
+from benchmarks.harness.verdicts import mean_and_interval
 from benchmarks.learning.time_to_quality.runs import Run, config_of
 
 _KEY = ("recipe", "text", "peer", "seed", "num_steps", "rate", "settings")
@@ -77,7 +77,7 @@ def table(rows: list[Row]) -> str:
             sixth = -(-steps // 6)  # A run that was resumed has checkpoints elsewhere.
             curves = [np.interp([sixth, 3 * sixth], *np.transpose(row["curve"])) for row in runs]
             points = [f"{loss:.3f}" for loss in np.mean(curves, axis=0)]
-            points.append(mean_and_spread([row["loss"] for row in runs]))
+            points.append(mean_and_interval([row["loss"] for row in runs]))
             lines.append([recipe, text, str(steps), _title(runs[0]), str(len(runs)), *points])
     return markdown_table(lines)
 
