@@ -83,6 +83,7 @@ EFFECTS = [
         data.max_span=2
         objective.kind=causal
         objective.target_draws=1
+        objective.left_to_right_share=1.0
         objective.mask_share=0.3 objective.kind=denoising
         objective.random_share=0.2 objective.kind=denoising
         """,

@@ -12,6 +12,7 @@ from official.xlnet.configs.registry import AUXILIARY, INPUT_FORMATS, OBJECTIVES
 from official.xlnet.configs.validation import COUNT_OR_NONE, NOT_NEGATIVE, SHARE, Range, require
 
 _WITHOUT_MASKS = UnreadWith("kind", ("permutation", "causal"))
+_WITHOUT_ORDERS = UnreadWith("kind", ("denoising", "causal"))
 
 
 class Stage(NamedTuple):
@@ -37,6 +38,9 @@ class ObjectiveConfig(Section):
         of an extension.
       target_draws: number of distinct target samples per window, reused cyclically over epochs:
         1 is static masking, BERT uses 10; 0 samples new targets in every epoch.
+      left_to_right_share: for `permutation`, probability that a window is predicted from left to
+        right, within each of its halves, and not in a random order. Without `data.reuse_len`, a
+        window has no halves.
       mask_share: for `denoising`, probability that a target is replaced by `<mask>`.
       random_share: for `denoising`, probability that a target is replaced by a random token.
       input_format: `pairs` (the reuse part, A and B), or the name of an extension, for `denoising`:
@@ -55,6 +59,7 @@ class ObjectiveConfig(Section):
 
     kind: str = "permutation"
     target_draws: Annotated[int, COUNT_OR_NONE] = 0
+    left_to_right_share: Annotated[float, SHARE, _WITHOUT_ORDERS] = 0.0
     mask_share: Annotated[float, SHARE, _WITHOUT_MASKS] = 0.8
     random_share: Annotated[float, SHARE, _WITHOUT_MASKS] = 0.1
     input_format: Annotated[str, INPUT_FORMATS] = "pairs"

@@ -156,6 +156,7 @@ UNREAD = [
     ("task.class_weights=balanced", "task.name=multi_label", "task.name=classification"),
     ("training.muon_scale=0.5", "training.optimizer=adamw", "training.optimizer=muon"),
     ("objective.mask_share=0.5", "objective.kind=permutation", "objective.kind=denoising"),
+    ("objective.left_to_right_share=0.5", "objective.kind=causal", "objective.kind=permutation"),
     *rows("UNREAD"),
 ]
 

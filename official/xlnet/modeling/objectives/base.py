@@ -116,6 +116,7 @@ def draw_targets(batch: dict[str, tf.Tensor], config: ObjectiveSections) -> Targ
         batch["window_id"],
         data=config.data,
         seed=config.seed,
+        left_to_right_share=config.objective.left_to_right_share,
     )
 
 

@@ -12,7 +12,7 @@ at a target i attends to j if order[j] < order[i]. Objectives differ in their `o
 order of the second half is greater than every order of the first: the second half attends to all
 of the first, and the first to nothing of the second. With `reuse_len` 0 there is one half. In a
 half whose lowest order is c, context tokens have c; targets, SEP and CLS have c+1, c+2, … in
-random order.
+random order, or from left to right in a share of the rows.
 
 **Spans.** The paper samples n from 1..max_span and makes n consecutive tokens within a context of
 n·K tokens targets. Its release samples n with probability proportional to 1/n and proceeds from
@@ -52,6 +52,7 @@ from official.xlnet.modeling.kernels import stateless_random
 from official.xlnet.tokenization.special_tokens import CLS_ID, SEP_ID
 
 _TARGETS = 0  # Stream of `stateless_random` for targets and orders.
+_LEFT_TO_RIGHT = 4  # Stream of the rows that are read from left to right; others use 1 to 3.
 _TICKS = 1 << 12  # Fixed-point resolution: ticks per unit.
 _FILL_PASSES = 4  # Passes over the ranked units that fill the budget.
 
@@ -81,6 +82,7 @@ def sample_targets_and_order(
     *,
     data: DataConfig,
     seed: int,
+    left_to_right_share: float = 0.0,
 ) -> Targets:
     """Samples targets and a factorization order for each row; see the module docstring.
 
@@ -101,6 +103,7 @@ def sample_targets_and_order(
       data: uses `seq_len`, `reuse_len`, `num_predict`, `target_ratio`, `target_unit` and
         `max_span`.
       seed: any integer. Samples depend only on (seed, epoch, window_id).
+      left_to_right_share: probability that the order of a row is from left to right.
 
     Returns:
       Targets and orders.
@@ -127,9 +130,15 @@ def sample_targets_and_order(
     draws = tf.split(
         stateless_random.row_uniform(seed, _TARGETS, epoch, window_id, sum(sizes)), sizes, axis=1
     )
+    drawn_B1 = None
+    if left_to_right_share:
+        drawn_B1 = stateless_random.row_uniform(seed, _LEFT_TO_RIGHT, epoch, window_id, 1)
     is_target, order = [], []
     for half, (start, end, budget) in enumerate(halves):
         spans, units, places = draws[3 * half : 3 * half + 3]
+        if drawn_B1 is not None:
+            from_left_T = tf.range(end - start, dtype=tf.float32) / seq_len
+            places = tf.where(drawn_B1 < left_to_right_share, from_left_T, places)
         is_target_BT = _sample_targets(
             border_BX[:, start : end + 1], can_be_target[:, start:end], budget, spans, units, data
         )

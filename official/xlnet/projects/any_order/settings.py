@@ -13,6 +13,7 @@ class AbsorbingDiffusionConfig(ObjectiveConfig):
     unread_with = {
         "mask_share": ("kind", ("absorbing_diffusion",)),
         "random_share": ("kind", ("absorbing_diffusion",)),
+        "left_to_right_share": ("kind", ("absorbing_diffusion",)),
     }
 
     @property

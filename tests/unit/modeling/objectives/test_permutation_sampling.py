@@ -205,3 +205,43 @@ def test_spans_too_long_for_32_bits():
     data = dataclasses.replace(WORDS, max_span=5000)
     with pytest.raises(ConfigError, match=r"max_span.*5000"):
         sample(make_rows(data, num_rows=2), data)
+
+
+@pytest.mark.parametrize("data", SETTINGS[:2], ids=["halves", "whole window"])
+def test_a_share_of_the_rows_is_predicted_from_left_to_right(data):
+    """Their targets are those of random orders, and other rows do not change."""
+    rows = make_rows(data, 400)
+    mixed, plain = (
+        permutation_sampling.Targets(
+            *(
+                tensor.numpy()
+                for tensor in permutation_sampling.sample_targets_and_order(
+                    **rows, data=data, seed=3, left_to_right_share=share
+                )
+            )
+        )
+        for share in (0.3, 0.0)
+    )
+    np.testing.assert_array_equal(plain.order, sample(rows, data).order)
+    for name in ("target_positions", "target_mask"):
+        np.testing.assert_array_equal(getattr(mixed, name), getattr(plain, name))
+    is_forward = []
+    for order, other in zip(mixed.order, plain.order, strict=True):
+        ascends = True
+        for start, end in ((0, data.reuse_len), (data.reuse_len, data.seq_len)):
+            half = order[start:end]
+            if len(half):
+                placed = half[half > half.min()]
+                ascends &= bool((np.diff(placed) == 1).all())
+        is_forward.append(ascends)
+        assert ascends or (order == other).all()
+        # The same tokens are context, and have the same order.
+        context = other == np.where(np.arange(len(other)) < data.reuse_len, 0, data.reuse_len + 1)
+        if not data.reuse_len:
+            context = other == 0
+        np.testing.assert_array_equal(order[context], other[context])
+    assert 0.3 - 0.08 < np.mean(is_forward) < 0.3 + 0.08
+    every = permutation_sampling.sample_targets_and_order(
+        **rows, data=data, seed=3, left_to_right_share=1.0
+    )
+    np.testing.assert_array_equal(every.order.numpy()[is_forward], mixed.order[is_forward])
