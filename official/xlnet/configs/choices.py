@@ -5,7 +5,9 @@ The modules that implement them load TensorFlow; `xlnet VERB --help` must not.
 
 CHECKPOINT_FORMS = ("xlnet", "hf", "tf1")
 CLUSTER_TIMEOUT = 1800.0  # Seconds to wait for the other workers of a cluster.
-STEP_SELECTIONS = ("confidence", "margin", "entropy", "random")
+# How positions of a step are chosen: by their distributions, at random, or by the drawn tokens.
+SCORED_SELECTIONS = ("confidence", "margin", "entropy")
+STEP_SELECTIONS = (*SCORED_SELECTIONS, "random", "drawn")
 GIVEN_SIDES = ("left", "right", "both")
 PUNCTUATION = ("attached", "alone")
 UNITS = ("nats", "bits")

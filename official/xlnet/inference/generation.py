@@ -79,7 +79,7 @@ def generate(
       seed: the same.
       steps: number of passes of the network, each of which adds several tokens; see
         docs/any_order.md. By default one by one, which a model of `<mask>` cannot.
-      select: which tokens a step adds first, see docs/any_order.md.
+      select: which positions a step fills first, see docs/any_order.md.
       remask: whether tokens of earlier steps can become unknown again, see docs/any_order.md.
 
     Returns:
@@ -140,7 +140,7 @@ def fill_blanks(
       seed: the same.
       steps: number of passes of the network, each of which adds several tokens; see
         docs/any_order.md. By default one by one, which a model of `<mask>` cannot.
-      select: which tokens a step adds first, see docs/any_order.md.
+      select: which positions a step fills first, see docs/any_order.md.
       remask: whether tokens of earlier steps can become unknown again, see docs/any_order.md.
 
     Returns:

@@ -11,7 +11,7 @@ from official.xlnet.configs.experiment import XLNetConfig
 from official.xlnet.configs.objective import ObjectiveConfig
 from official.xlnet.configs.registry import OBJECTIVES
 from official.xlnet.configs.validation import require, require_one_of, require_type
-from official.xlnet.errors import ConfigError, require_config
+from official.xlnet.errors import ConfigError, require_config, require_data
 from official.xlnet.modeling.models.language_model import LanguageModel, LanguageModule
 from official.xlnet.runtime.host import host_state_kept
 from official.xlnet.runtime.progress import waiting
@@ -109,6 +109,24 @@ def window_length(config: XLNetConfig) -> int:
     """
     data = config.data
     return (is_causal(config) and data.reuse_len) or data.seq_len
+
+
+def require_one_window(
+    config: XLNetConfig, text: str, num_tokens: int, purpose: str, place: str = ""
+) -> None:
+    """Raises `DataError` if a text is longer than a window.
+
+    Args:
+      config: the configuration that the model was pre-trained with.
+      text: the text, for the error.
+      num_tokens: number of its tokens.
+      purpose: of one window, for the error.
+      place: where the text is from, for the error.
+    """
+    longest = window_length(config)
+    where = f"{place}, {text:.60}" if place else f"{text:.60}"
+    got = f"{num_tokens} tokens, more than {longest}"
+    require_data(num_tokens <= longest, where, f"a text of one window for {purpose}", got)
 
 
 def is_causal(config: XLNetConfig) -> bool:

@@ -27,6 +27,9 @@ class Score(DisplayMixin):
       log_likelihoods: float64, one for each piece, in nats; means over the orders if random.
       offsets: start and end of each piece in characters of the text.
       order_totals: float64, the log-likelihood under each of the random orders; else empty.
+      entropies: float64, the entropy of the distribution that each piece is predicted from, in
+        nats, which is its expected surprisal; means over the orders if random; empty unless
+        computed.
     """
 
     text: str
@@ -34,6 +37,7 @@ class Score(DisplayMixin):
     log_likelihoods: np.ndarray
     offsets: list[Span] = dataclasses.field(default_factory=list)
     order_totals: np.ndarray = dataclasses.field(default_factory=lambda: np.zeros(0))
+    entropies: np.ndarray = dataclasses.field(default_factory=lambda: np.zeros(0))
 
     @property
     def total(self) -> float:

@@ -51,7 +51,7 @@ from official.xlnet.inference.language_model import (
     loaded,
     require_both_sides,
     require_language_model,
-    window_length,
+    require_one_window,
 )
 from official.xlnet.inference.network.inference_encoder import finite
 from official.xlnet.inference.orders import (
@@ -191,6 +191,7 @@ class Scorer(PickledByPath):
         given: Sequence[Sequence[Span]] | None = None,
         targets: Sequence[Sequence[Span]] | None = None,
         whole_given: bool = False,
+        with_entropies: bool = False,
     ) -> list[Score]:
         """Returns the log-likelihood of every text, without special tokens around it.
 
@@ -199,7 +200,8 @@ class Scorer(PickledByPath):
             tokens to score.
           order: `left_to_right`, `right_to_left`; `inside_out`, from the middle; `confidence` or
             `entropy`, where the next token is the one that the model is most certain of, by its
-            largest probability or its entropy (a pass of the network for each token); `random`, the
+            largest probability or its entropy (a pass of the network for each token, which attends
+            to the tokens before it in their order); `random`, the
             mean over `num_orders` orders (a lower bound of `Score.mixture`); `pseudo`, where every
             token is given all others of its window and the memory; the positions of the tokens in
             the sequence in which they are predicted, a list for all texts or one for each; or a
@@ -216,6 +218,7 @@ class Scorer(PickledByPath):
           whole_given: whether the given tokens attend to each other on both sides, as the context
             does in pre-training and generation, and not only to those before them in the order.
             Then log p(A) + log p(B | A) is not log p(A B).
+          with_entropies: whether to compute `Score.entropies`, too.
 
         Raises:
           ConfigError: `order` is unknown, is no permutation of the tokens, or is not
@@ -237,7 +240,7 @@ class Scorer(PickledByPath):
         for text in parts:
             self._require_windows_of(text)
             if name not in OF_WINDOWS:
-                self._require_one_window(text.text, len(text.ids), f"order={name}")
+                require_one_window(self.config, text.text, len(text.ids), f"order={name}")
         request = OrderRequest(
             parts,
             num_orders,
@@ -248,9 +251,15 @@ class Scorer(PickledByPath):
         )
         keys = sort_keys(order, request)
         if name == "pseudo" and not self._masks:
-            scored = [[self._passes.each_token(text)] for text in parts]
+            scored = [[self._passes.each_token(text, with_entropies)] for text in parts]
         else:
-            scored = self._scored_in_orders(parts, keys, whole_given, is_pseudo=name == "pseudo")
+            scored = self._scored_in_orders(
+                parts,
+                keys,
+                whole_given,
+                is_pseudo=name == "pseudo",
+                with_entropies=with_entropies,
+            )
         scores = []
         for text, token_scores in zip(parts, scored, strict=True):
             scores.append(self._score_of(text, np.stack(token_scores), name == "random"))
@@ -283,27 +292,34 @@ class Scorer(PickledByPath):
         return parts
 
     def _scored_in_orders(
-        self, parts: Sequence[TextParts], keys: SortKeys, whole_given: bool, is_pseudo: bool
+        self,
+        parts: Sequence[TextParts],
+        keys: SortKeys,
+        whole_given: bool,
+        is_pseudo: bool,
+        with_entropies: bool,
     ) -> list[list[np.ndarray]]:
-        """Log-likelihoods of the tokens of each text, for each of its orders."""
+        """Readings of the tokens of each text, for each of its orders; see `ScoringPasses`."""
         rows = []
         for text, orders in zip(parts, keys, strict=True):
             rows += [(text, order) for order in orders]
         if self._masks:
-            scored = self._passes.masked(rows, is_pseudo)
+            scored = self._passes.masked(rows, is_pseudo, with_entropies)
         else:
             self._warn_of_short_contexts(rows)
-            scored = self._passes.rows_in_order(rows, whole_given)
+            scored = self._passes.rows_in_order(rows, whole_given, with_entropies)
         remaining = iter(scored)
         return [[next(remaining) for _ in orders] for orders in keys]
 
     def _score_of(self, text: TextParts, scored: np.ndarray, is_random: bool) -> Score:
-        """The score of a text, from the log-likelihoods [orders, tokens] of its tokens."""
-        of_targets = finite(scored)[:, text.targets]
+        """The score of a text, from the readings [orders, tokens, R] of its tokens."""
+        of_targets, *entropies = np.moveaxis(finite(scored)[:, text.targets], 2, 0)
         order_totals = of_targets.sum(axis=1) if is_random else np.zeros(0)
+        mean_entropies = entropies[0].mean(axis=0) if entropies else np.zeros(0)
         pieces = [self.tokenizer.id_to_piece(token_id) for token_id in text.ids[text.targets]]
         offsets = [text.offsets[position] for position in text.targets]
-        return Score(text.text, pieces, of_targets.mean(axis=0), offsets, order_totals)
+        log_likelihoods = of_targets.mean(axis=0)
+        return Score(text.text, pieces, log_likelihoods, offsets, order_totals, mean_entropies)
 
     def require_one_window(
         self, texts: Sequence[str], purpose: str, places: Sequence[str] = ()
@@ -318,15 +334,8 @@ class Scorer(PickledByPath):
         with self.tokenizer.uncounted():
             for index, text in enumerate(texts):
                 place = places[index] if places else ""
-                self._require_one_window(text, len(self.tokenizer.encode(text)), purpose, place)
-
-    def _require_one_window(
-        self, text: str, num_tokens: int, purpose: str, place: str = ""
-    ) -> None:
-        expected, longest = f"a text of one window for {purpose}", window_length(self.config)
-        got = f"{num_tokens} tokens, more than {longest}"
-        where = f"{place}, {text:.60}" if place else f"{text:.60}"
-        require_data(num_tokens <= longest, where, expected, got)
+                num_tokens = len(self.tokenizer.encode(text))
+                require_one_window(self.config, text, num_tokens, purpose, place)
 
     def _require_windows_of(self, parts: TextParts) -> None:
         """Raises `DataError` unless the windows can give what is given before the targets."""

@@ -1,4 +1,8 @@
-"""Passes of the network over rows of tokens: log-likelihoods in an order, or given all others."""
+"""Passes of the network over rows of tokens: log-likelihoods in an order, or given all others.
+
+Passes return readings of tokens, float64 [T, R]: their log-likelihoods and, if asked for, the
+entropies of their distributions.
+"""
 
 from __future__ import annotations
 
@@ -34,10 +38,12 @@ class ScoringPasses:
         self.is_causal = self._network.is_causal
         self.num_windows = 0
 
-    def rows_in_order(self, rows: list[Row], whole_given: bool) -> list[np.ndarray]:
+    def rows_in_order(
+        self, rows: list[Row], whole_given: bool, with_entropies: bool
+    ) -> list[np.ndarray]:
         """Scores rows of tokens, each in its order."""
         is_causal = self.is_causal
-        results = [np.zeros(len(parts.ids)) for parts, _ in rows]
+        results = [np.zeros([len(parts.ids), 1 + with_entropies]) for parts, _ in rows]
         longest_first = sorted(range(len(rows)), key=lambda row: -len(results[row]))
         while longest_first:
             windows = list(windows_of(self._config, len(results[longest_first[0]])))
@@ -55,15 +61,17 @@ class ScoringPasses:
                     inputs["order"] = tf.constant(np.stack(orders), tf.int32)
                 num_new = window.end - window.new
                 self.num_windows += len(batch)
-                scored_BP, memory = self._in_order(inputs, num_targets=num_new)
-                for row, scored_P in zip(batch, scored_BP.numpy(), strict=False):
+                scored_BPR, memory = self._in_order(
+                    inputs, num_targets=num_new, with_entropies=with_entropies
+                )
+                for row, scored_PR in zip(batch, scored_BPR.numpy(), strict=False):
                     new = results[row][window.new : window.end]
-                    new[:] = scored_P[: len(new)]
+                    new[:] = scored_PR[: len(new)]
         return results
 
-    def each_token(self, parts: TextParts) -> np.ndarray:
+    def each_token(self, parts: TextParts, with_entropies: bool) -> np.ndarray:
         """Pseudo log-likelihoods of one text: every target in a row of its own."""
-        result, memory = np.zeros(len(parts.ids)), None
+        result, memory = np.zeros([len(parts.ids), 1 + with_entropies]), None
         for window in windows_of(self._config, len(parts.ids)):
             self.num_windows += 1
             role = parts.role[window.start : window.end]
@@ -75,18 +83,21 @@ class ScoringPasses:
                 part = positions[first : first + batch_size]
                 position_B = np.pad(part, [0, batch_size - len(part)], mode="edge")
                 inputs = window.inputs(batch_size * [parts.ids], memory)
-                scored_B = self._given_all_others(
-                    inputs, tf.constant(position_B, tf.int32), tf.constant(is_hidden_T)
+                scored_BR = self._given_all_others(
+                    inputs,
+                    tf.constant(position_B, tf.int32),
+                    tf.constant(is_hidden_T),
+                    with_entropies=with_entropies,
                 )
-                result[window.start + part] = scored_B.numpy()[: len(part)]
+                result[window.start + part] = scored_BR.numpy()[: len(part)]
             if window.end < len(parts.ids):
                 # The memory of the next window has attended to every token of this one.
                 memory = self._next_memory(window.inputs([parts.ids], memory))
         return result
 
-    def masked(self, rows: list[Row], is_pseudo: bool) -> list[np.ndarray]:
+    def masked(self, rows: list[Row], is_pseudo: bool, with_entropies: bool) -> list[np.ndarray]:
         """Scores rows of tokens: each target where it is masked with what follows it."""
-        results = [np.zeros(len(parts.ids)) for parts, _ in rows]
+        results = [np.zeros([len(parts.ids), 1 + with_entropies]) for parts, _ in rows]
         for window, batch in masked_batches(self._config, rows, is_pseudo):
             # Copies of the last row give the batch its static size.
             self.num_windows += len(batch)
@@ -94,13 +105,21 @@ class ScoringPasses:
             place_B = tf.constant([token.place for token in padded], tf.int32)
             label_B = tf.constant([rows[t.row][0].ids[t.position] for t in padded], tf.int32)
             inputs = window.inputs([token.token_ids for token in padded])
-            scored_B = self._where_masked(inputs, place_B, label_B).numpy()
-            for token, scored in zip(batch, scored_B, strict=False):
+            scored_BR = self._where_masked(
+                inputs, place_B, label_B, with_entropies=with_entropies
+            ).numpy()
+            for token, scored in zip(batch, scored_BR, strict=False):
                 results[token.row][token.position] = scored
         return results
 
+    def _readings(self, vectors, labels, with_entropies):
+        """Readings of the tokens that vectors [..., P, D] predict, float32 [..., P, R]."""
+        if with_entropies:
+            return self._network.log_likelihoods_and_entropies(vectors, labels)
+        return self._network.log_likelihoods(vectors, labels)[..., None]
+
     @tf.function(autograph=False)
-    def _in_order(self, inputs, num_targets):
+    def _in_order(self, inputs, num_targets, with_entropies):
         """Values log p(x_t | x_j with order[j] < order[t]) of the last P tokens, and the memory."""
         if self._network.is_causal:
             vectors_BPD, memory = self._network.left_to_right(**inputs)
@@ -110,7 +129,7 @@ class ScoringPasses:
                 **inputs, target_positions=target_1P
             )
         labels_BP = inputs["token_ids"][:, -num_targets:]
-        return self._network.log_likelihoods(vectors_BPD, labels_BP), memory
+        return self._readings(vectors_BPD, labels_BP, with_entropies), memory
 
     @tf.function(autograph=False)
     def summary_of_predictions(self, summarize, token_ids, is_padding, order):
@@ -137,7 +156,7 @@ class ScoringPasses:
         return summarize(tf.nn.log_softmax(self._network.logits(vectors_BTD)))
 
     @tf.function(autograph=False)
-    def _given_all_others(self, inputs, position_B, is_hidden_T):
+    def _given_all_others(self, inputs, position_B, is_hidden_T, with_entropies):
         """Values log p(x_t | x_j for all j ≠ t) of one token t of each row."""
         position_B1 = position_B[:, None]
         order_BT = tf.one_hot(position_B, inputs["token_ids"].shape[1], dtype=tf.int32)
@@ -146,15 +165,15 @@ class ScoringPasses:
             **inputs, order=order_BT, target_positions=position_B1
         )
         label_B1 = tf.gather(inputs["token_ids"], position_B1, batch_dims=1)
-        return self._network.log_likelihoods(vectors_B1D, label_B1)[:, 0]
+        return self._readings(vectors_B1D, label_B1, with_entropies)[:, 0]
 
     @tf.function(autograph=False)
     def _next_memory(self, inputs):
         return self._network.encoder(**inputs)[1]
 
     @tf.function(autograph=False)
-    def _where_masked(self, inputs, position_B, label_B):
+    def _where_masked(self, inputs, position_B, label_B, with_entropies):
         """Values log p(label | text in which it is masked) of one token of each row."""
         content_BTD, _ = self._network.encoder(**inputs)
         vectors_BD = tf.gather(content_BTD, position_B, batch_dims=1)
-        return self._network.log_likelihoods(vectors_BD, label_B)
+        return self._readings(vectors_BD, label_B, with_entropies)

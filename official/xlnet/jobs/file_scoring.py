@@ -70,6 +70,35 @@ class ScoringCall:
             written=self.written_columns(),
         )
 
+    def scorer(self) -> Any:
+        """Returns the model: a `Scorer`, or another object that `scores` takes."""
+        return Scorer(*loaded(self.model, takes_masked=True))
+
+    def scores(
+        self,
+        scorer: Any,
+        texts: Sequence[str],
+        targets: Sequence[Sequence[Span]],
+        with_entropies: bool = False,
+    ) -> list[Score]:
+        """Returns the scores of the spans of some texts.
+
+        Args:
+          scorer: what `scorer` has returned.
+          texts: the texts.
+          targets: the spans of each.
+          with_entropies: whether to compute `Score.entropies`, too.
+        """
+        return scorer.score(
+            texts,
+            self.order,
+            self.num_orders,
+            self.seed,
+            targets=targets,
+            whole_given=self.whole_given,
+            with_entropies=with_entropies,
+        )
+
     def placed(self, row: Row) -> tuple[str, list[Span]]:
         """Returns the text of a row in its context, and the spans of characters to score in it."""
         context = self.context
@@ -147,7 +176,7 @@ class FileScoring:
         self._chunks = chunks
         self._num_rows = num_rows
         self._measure = measure
-        self.scorer = Scorer(*loaded(call.model, takes_masked=True))
+        self.scorer = call.scorer()
         self._counts = self.scorer.tokenizer.counts
         self.num_texts = self.num_tokens = 0
         self.log_likelihood = 0.0
@@ -220,19 +249,15 @@ class FileScoring:
         return results
 
     def _answer(self, rows: list[Row]) -> list[Any]:
-        """Scores as JSON: pieces, log-likelihoods, offsets, totals of orders, what is measured."""
+        """Scores as JSON: pieces, log-likelihoods, offsets, totals of orders, what is measured.
+
+        Entropies follow if they have been computed.
+        """
         measured: Sequence[Any] = [()] * len(rows)
         if self._measure is not None:
             measured = self._measure(self.scorer, rows)
         texts, targets = zip(*(self._call.placed(row) for row in rows), strict=True)
-        scores = self.scorer.score(
-            texts,
-            self._call.order,
-            self._call.num_orders,
-            self._call.seed,
-            targets=targets,
-            whole_given=self._call.whole_given,
-        )
+        scores = self._call.scores(self.scorer, texts, targets)
         answers = []
         for score, measurement in zip(scores, measured, strict=True):
             answers.append(
@@ -244,13 +269,15 @@ class FileScoring:
                     measurement,
                 ]
             )
+            if len(score.entropies):
+                answers[-1].append(score.entropies.tolist())
         return answers
 
     def _counted(self, answered: Iterable[tuple[list[Row], list[Any]]]) -> Iterator[ScoredRow]:
         """Rows and their scores, which are added to the counts."""
         for rows, answers in answered:
             for row, answer in zip(rows, answers, strict=True):
-                pieces, log_likelihoods, offsets, order_totals, measured = answer
+                pieces, log_likelihoods, offsets, order_totals, measured, *entropies = answer
                 text, spans = self._call.placed(row)
                 score = Score(
                     text,
@@ -258,6 +285,7 @@ class FileScoring:
                     np.array(log_likelihoods),
                     [(start, end) for start, end in offsets],
                     np.array(order_totals),
+                    np.array(entropies[0] if entropies else []),
                 )
                 start = spans[0][0] if spans else 0
                 scored = ScoredRow(row, score, start, measured)

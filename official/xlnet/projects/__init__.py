@@ -28,7 +28,16 @@ PROJECTS: dict[str, tuple[tuple[Registry, str, tuple[str, ...]], ...]] = {
         (
             registry.VERBS,
             "verbs",
-            ("words", "pairs", "norms", "consistency", "candidates", "unmask"),
+            (
+                "words",
+                "mutual_information",
+                "pairs",
+                "norms",
+                "consistency",
+                "candidates",
+                "unmask",
+                "score_steps",
+            ),
         ),
         (
             registry.FORMER_OPTIONS,
@@ -43,10 +52,13 @@ PROJECTS: dict[str, tuple[tuple[Registry, str, tuple[str, ...]], ...]] = {
                 "generate.steps",
                 "generate.select",
                 "generate.remask",
+                "score.steps",
+                "score.select",
             ),
         ),
         (registry.PUBLIC_NAMES, "candidates", ("blank_candidates",)),
         (registry.PUBLIC_NAMES, "consistency", ("consistency",)),
+        (registry.PUBLIC_NAMES, "information", ("mutual_information",)),
         (registry.PUBLIC_NAMES, "words", ("words_of",)),
     ),
     "buckets": (

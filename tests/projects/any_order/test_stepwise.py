@@ -1,11 +1,15 @@
 """Decoding in steps against the same by hand, token by token with passes of the layers."""
 
+import collections
+import itertools
+
 import numpy as np
 import pytest
 import tensorflow as tf
-from scipy.special import log_softmax
+from scipy import stats
+from scipy.special import log_softmax, softmax
 
-from official.xlnet.configs.choices import STEP_SELECTIONS
+from official.xlnet.configs.choices import SCORED_SELECTIONS, STEP_SELECTIONS
 from official.xlnet.errors import ConfigError
 from official.xlnet.inference.decoding.sampling import Sampling
 from official.xlnet.inference.generation import fill_blanks, generate
@@ -52,7 +56,8 @@ def by_hand(model, ids, targets, is_allowed, steps):
                 token = int(np.where(allowed, log_p, -np.inf).argmax())
                 first, second = np.sort(np.exp(log_p))[[-1, -2]]
                 certainty = {
-                    "confidence": log_p[token],
+                    "confidence": log_p.max(),
+                    "drawn": log_p[token],
                     "margin": first - second,
                     "entropy": np.sum(np.exp(log_p) * log_p),
                 }[steps.select]
@@ -68,7 +73,8 @@ def by_hand(model, ids, targets, is_allowed, steps):
 @pytest.mark.parametrize(
     "steps",
     [
-        *(Steps(1), Steps(2, "margin"), Steps(3, "entropy"), Steps(3, remask=True)),
+        *(Steps(1), Steps(2, "margin"), Steps(3, "entropy"), Steps(2, "drawn")),
+        Steps(3, remask=True),
     ],
     ids=str,
 )
@@ -104,8 +110,88 @@ def test_the_number_of_passes_is_that_of_the_steps_and_rows_are_independent(mode
     assert count() == traces + 1  # One graph for texts of three lengths.
 
 
+TOY = [12, 25, 30]  # The tokens that its three targets may become.
+PLACES, TEMPERATURE = [1, 2, 4], 0.7
+
+
+def toy_predictions(model):
+    """{tokens of the targets, None where unknown: log-likelihoods [targets, V]}, in one pass."""
+    states = list(itertools.product([None, *TOY], repeat=3))
+    rows = np.tile([11, MASK_ID, MASK_ID, 17, MASK_ID], [len(states), 1])
+    order = np.zeros_like(rows)
+    for row, order_T, state in zip(rows, order, states, strict=True):
+        row[PLACES] = [token or MASK_ID for token in state]
+        order_T[PLACES] = [token is None for token in state]
+    inputs = {"token_ids": rows, "order": order, "target_positions": len(states) * [PLACES]}
+    tensors = {name: tf.constant(x, tf.int32) for name, x in inputs.items()}
+    log_p_SPV = log_softmax(model(tensors)["logits"].numpy().astype(float), axis=2)
+    return dict(zip(states, log_p_SPV, strict=True))
+
+
+def enumerated(predictions, steps, state=(None, None, None), number=1, known=None):
+    """{tokens: probability} of all that can be drawn, without a random number."""
+    known = {} if known is None else known
+    if None not in state:
+        return {state: 1.0}
+    if state in known:
+        return known[state]
+    log_p_PV = predictions[state]
+    drawn_PA = softmax(log_p_PV[:, TOY] / TEMPERATURE, axis=1)
+    unknown = [place for place in range(3) if state[place] is None]
+    num_new = int(np.ceil(3 * number / steps.number)) - (3 - len(unknown))
+    result = dict.fromkeys(itertools.product(TOY, repeat=3), 0.0)
+    for draws in itertools.product(range(3), repeat=len(unknown)):
+        probability = np.prod(drawn_PA[unknown, draws])
+        tokens = {place: TOY[draw] for place, draw in zip(unknown, draws, strict=True)}
+        certainty = {
+            "confidence": lambda place: log_p_PV[place].max(),
+            "entropy": lambda place: np.sum(np.exp(log_p_PV[place]) * log_p_PV[place]),
+            "margin": lambda place: np.diff(np.sort(np.exp(log_p_PV[place]))[-2:])[0],
+            "drawn": lambda place: log_p_PV[place, tokens[place]],  # noqa: B023
+        }
+        kept_sets = list(itertools.combinations(unknown, num_new))
+        if steps.select != "random":
+            kept_sets = [sorted(unknown, key=certainty[steps.select])[len(unknown) - num_new :]]
+        for kept in kept_sets:
+            new = tuple(tokens[p] if p in kept else token for p, token in enumerate(state))
+            for string, rest in enumerated(predictions, steps, new, number + 1, known).items():
+                result[string] += probability * rest / len(kept_sets)
+    known[state] = result
+    return result
+
+
+@pytest.mark.slow
+def test_what_is_drawn_has_the_probabilities_of_all_that_can_be_drawn(models):
+    """With each selection; `drawn` alone is no product of what the model predicts."""
+    predictions, num_draws = toy_predictions(models["permutation"]), 1500
+    is_allowed_V = np.isin(np.arange(31), TOY)
+    sampling = Sampling(temperature=TEMPERATURE)
+    counts, expected = {}, {}
+    for steps in [*(Steps(3, name) for name in STEP_SELECTIONS), Steps(2, "entropy"), Steps(1)]:
+        drawn = decode_in_steps(
+            models["permutation"],
+            [[11, 0, 0, 17, 0]] * num_draws,
+            [PLACES] * num_draws,
+            [np.tile(is_allowed_V, [3, 1])] * num_draws,
+            [np.random.default_rng([7, draw]) for draw in range(num_draws)],
+            sampling,
+            steps,
+        )
+        probabilities = enumerated(predictions, steps)
+        assert sum(probabilities.values()) == pytest.approx(1)
+        counted = collections.Counter(tuple(tokens) for tokens, _ in drawn)
+        counts[steps] = [counted[string] for string in probabilities]
+        expected[steps] = num_draws * np.array([*probabilities.values()])
+        assert stats.chisquare(counts[steps], expected[steps]).pvalue > 1e-3, steps
+    others = [(Steps(3, "drawn"), Steps(3)), (Steps(3), Steps(3, "drawn")), (Steps(1), Steps(3))]
+    for found, of_other in others:  # The numbers of draws can tell.
+        assert stats.chisquare(counts[found], expected[of_other]).pvalue < 1e-6
+
+
 def test_names_that_flags_offer_are_those_that_decoding_knows():
-    assert {*stepwise._SELECT} == {*STEP_SELECTIONS}
+    assert {*stepwise.CERTAINTY} == {*SCORED_SELECTIONS}
+    for name in STEP_SELECTIONS:
+        Steps(2, name)
 
 
 def test_what_cannot_decode_in_steps_is_refused(models):

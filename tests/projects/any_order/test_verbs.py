@@ -137,6 +137,8 @@ def test_pairs_are_compared_by_group(capfd, world, tmp_path):
         *options[:3],
         *[f"--text={t}" for t in texts],
     )
+    [by_side] = rows_of(capfd, *arguments, f"--input={source}", "--cluster=UID")
+    assert by_side["clusters"] == [2] and by_side["accuracy"] == figures["accuracy"]
     assert found[["good_total", "bad_total"]].to_numpy().ravel().tolist() == pytest.approx(
         [row["total"] for row in rows]  # In the same orders.
     )
@@ -200,6 +202,19 @@ def test_norms_of_completions_correlate(capfd, world, tmp_path):
     assert rows_of(capfd, "norms", *flags[1:], "--norms=cloze", "--group=kind") == [*rows, metrics]
     error = refused(run(capfd, *flags))  # Not without their frames.
     assert "expected a string 'text', got the columns frame" in error
+    frame["length"] = [1.0, 2.0, 1.0, 5.0]
+    more = pd.concat(3 * [frame], ignore_index=True)
+    more["item"] = np.arange(12) // 2
+    more.to_csv(tmp_path / "more.csv", index=False)
+    flags[2] = f"--input={tmp_path / 'more.csv'}"
+    more_flags = ["--norms=cloze", "--cluster=item", "--baseline=length"]
+    metrics = rows_of(capfd, "norms", *flags[1:], *more_flags)[-1]
+    assert metrics["clusters"] == [6] and len(metrics["pearson_interval"]) == 2
+    assert len(metrics["log_likelihood_gain_interval"]) == 2 and metrics["coefficient"]
+    for wrong in ("--cluster=subject", "--baseline=frequency"):
+        error = refused(run(capfd, "norms", *flags[1:], "--norms=cloze", wrong))
+        assert f"{wrong.split('=')[0]}: expected a column of" in error
+    flags[2] = f"--input={tmp_path / 'norms.csv'}"
     frame.assign(cloze=["0.5", "", "0", "x"]).to_csv(tmp_path / "norms.csv", index=False)
     for wrong, message in (
         ("cloze", "norms.csv, row 2: expected a number of at most 1e+18 in 'cloze', got ''"),

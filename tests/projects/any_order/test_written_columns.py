@@ -26,6 +26,8 @@ PAIRS = [{"good": "The", "bad": "a", "text": "x"}, {"good": "\u2603", "bad": "a"
         ("pairs", [], PAIRS, ()),
         ("candidates", ["--candidates=2"], BLANKS, ()),
         ("unmask", ["--num_tokens=2", "--steps=2"], TEXTS, ()),
+        ("score_steps", ["--steps=2"], TEXTS, ()),
+        ("mutual_information", [], TEXTS, ("text",)),
     ],
 )
 def test_rows_come_back_whole(verb, flags, rows, dropped, capfd, world, tmp_path):

@@ -87,6 +87,23 @@ class LanguageModelNetwork(tf.Module):
         losses_X = tf.nn.sparse_softmax_cross_entropy_with_logits(labels_X, logits_XV)
         return tf.reshape(-losses_X, tf.shape(labels))
 
+    def log_likelihoods_and_entropies(self, vectors: tf.Tensor, labels: tf.Tensor) -> tf.Tensor:
+        """The log-likelihood of each token and the entropy of its distribution.
+
+        Args:
+          vectors: see `log_likelihoods`.
+          labels: see `log_likelihoods`.
+
+        Returns:
+          float32 [..., P, 2], in nats.
+        """
+        labels_X, logits_XV = tf.reshape(labels, [-1]), self._logits(vectors)
+        losses_X = tf.nn.sparse_softmax_cross_entropy_with_logits(labels_X, logits_XV)
+        log_p_XV = tf.nn.log_softmax(logits_XV)
+        entropy_X = -tf.reduce_sum(tf.exp(log_p_XV) * log_p_XV, axis=1)
+        both_X2 = tf.stack([-losses_X, entropy_X], axis=1)
+        return tf.reshape(both_X2, [*sizes(labels), 2])
+
     def logits(self, vectors: tf.Tensor) -> tf.Tensor:
         """Values E · vector + b, float32 [B, P, V].
 

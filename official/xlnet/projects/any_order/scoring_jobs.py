@@ -6,12 +6,15 @@ import dataclasses
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
+import numpy as np
+
 from data_prep.tasks.rows import numbers
 from data_prep.tasks.text_rows import Row, read_text_rows
 from official.xlnet.configs.validation import require
 from official.xlnet.data.json_lines import write_json_lines
 from official.xlnet.data.result_files import TABLES, check_ending, require_json_lines, write_rows
 from official.xlnet.data.text_files import batched
+from official.xlnet.inference.score import Score
 from official.xlnet.inference.scoring import Scorer
 from official.xlnet.jobs import file_scoring
 from official.xlnet.jobs.file_scoring import (
@@ -31,6 +34,7 @@ from official.xlnet.projects.any_order.pairs.suites import (
     read_suite,
     suite_margins,
 )
+from official.xlnet.projects.any_order.regressions import log_likelihood_gain
 from official.xlnet.projects.any_order.words import Word, words_of
 from official.xlnet.projects.any_order.words.ends import WordEnds, surprisals_with_ends
 
@@ -43,10 +47,16 @@ class WordsCall(ScoringCall):
     unit: str
     punctuation: str
     word_ends: bool
+    entropy: bool
 
     def written_columns(self) -> set[str]:
         columns = {"text_id", *(field.name for field in dataclasses.fields(Word))}
+        if not self.entropy:
+            columns.remove("entropy")
         return columns | {"surprisal_with_end"} if self.word_ends else columns
+
+    def scores(self, scorer: Scorer, texts: Sequence[str], targets: Any, **_: Any) -> list[Score]:
+        return super().scores(scorer, texts, targets, with_entropies=self.entropy)
 
 
 def score_words(call: WordsCall) -> dict[str, Any]:
@@ -91,7 +101,10 @@ def _word_rows(scored: Iterable[ScoredRow], call: WordsCall) -> Iterator[dict[st
         if call.word_ends:
             with_ends = surprisals_with_ends(words, text.measured, call.unit)
         for index, word in enumerate(words):
-            row = {**columns, **dataclasses.asdict(word)}
+            measured = dataclasses.asdict(word)
+            if word.entropy is None:
+                del measured["entropy"]  # A column of the input may have this name.
+            row = {**columns, **measured}
             if call.word_ends:
                 row["surprisal_with_end"] = with_ends[index]
             # Characters count from the start of the text, not of its context.
@@ -141,6 +154,8 @@ class NormsCall(ScoringCall):
 
     norms: str
     group: str | None
+    cluster: Sequence[str]
+    baseline: Sequence[str]
 
 
 def score_norms(call: NormsCall) -> dict[str, Any]:
@@ -153,12 +168,25 @@ def score_norms(call: NormsCall) -> dict[str, Any]:
     _column("norms", call.norms, rows)
     norms = numbers(rows, call.norms, call.input or "text")
     groups = _column("group", call.group, rows) if call.group else []
+    clusters = [_column("cluster", name, rows) for name in call.cluster]
+    baseline = []
+    for name in call.baseline:
+        _column("baseline", name, rows)
+        baseline.append(numbers(rows, name, call.input or "text"))
     job = FileScoring(call, held, num_rows)
     job.require_window_of_order()
     with job.scored() as scored:
         texts = list(scored)
         log_likelihoods = [text.score.total for text in texts]
-        metrics = norm_correlations(log_likelihoods, norms, groups)
+        metrics = norm_correlations(log_likelihoods, norms, groups, call.seed, clusters)
+        if baseline:
+            metrics |= log_likelihood_gain(
+                np.asarray(norms),
+                -np.asarray(log_likelihoods),
+                np.column_stack(baseline),
+                clusters,
+                call.seed,
+            )
         write_json_lines(call.output, ({**text.columns(), **text.marks()} for text in texts))
     return job.results(metrics)
 
@@ -168,6 +196,7 @@ class PairsCall(ScoringCall):
     """The arguments of `pairs`."""
 
     group: str | None
+    cluster: Sequence[str]
 
     def written_columns(self) -> set[str]:
         return {"good_total", "bad_total", "difference", "only_unknown"}
@@ -188,6 +217,8 @@ def score_pairs(call: PairsCall) -> dict[str, Any]:
         )
         if call.group:
             _column("group", call.group, pairs)
+        for name in call.cluster:
+            _column("cluster", name, pairs)
         rows, formulas, metric = _good_then_bad(pairs), [], ""
     job = FileScoring(call, batched(rows, file_scoring.CHUNK_SIZE), len(rows))
     job.require_window_of_order()
@@ -199,7 +230,9 @@ def score_pairs(call: PairsCall) -> dict[str, Any]:
             compared = _pair_rows(pairs, texts[: len(pairs)], texts[len(pairs) :])
             group = call.group or ("UID" if "UID" in compared[0] else "")
         groups = _column("group", group, compared) if group else []
-        metrics = pair_metrics([row["difference"] for row in compared], groups, call.seed)
+        clusters = [_column("cluster", name, compared) for name in call.cluster]
+        differences = [row["difference"] for row in compared]
+        metrics = pair_metrics(differences, groups, call.seed, clusters)
         if call.output:
             write_rows(call.output, compared)
     return job.results(metrics)

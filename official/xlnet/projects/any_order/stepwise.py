@@ -1,10 +1,16 @@
 """Decoding in steps: each pass of the network predicts all unknown tokens, and keeps several.
 
-A pass takes as long as any other, so that N steps cost N passes, whatever the number of tokens. The
-tokens of one step are drawn independently of each other, given those of the steps before: the more
-steps, the closer to decoding one by one. This is how masked diffusion models generate (Sahoo et
-al. 2024) and MaskGIT (Chang et al. 2022), and a model of all orders can do the same: what is known
-has order 0, what is not order 1.
+A pass takes as long as any other, so that N steps cost N passes, whatever the number of tokens.
+What is known has order 0 and attends to both sides, what is not known has order 1.
+
+Which positions are kept may depend on the distributions of the unknown tokens, but not on the
+tokens that are drawn from them (`confidence`, `margin`, `entropy`, `random`). Then the tokens of
+one step are independent given those of the steps before, and what is drawn has a likelihood, a
+product over steps (`step_scoring`): the more steps, the fewer tokens are taken for independent. At
+one token a step, each is drawn given all that are known. With `drawn`, the rule of MaskGIT (Chang
+et al. 2022, there with noise) and LLaDA (Nie et al. 2025), a position is kept because of the token
+that was drawn there: probable tokens are drawn more often than the model says, with any number of
+steps. The same is true of `remask`. Masked diffusion (Sahoo et al. 2024) keeps random positions.
 """
 
 from __future__ import annotations
@@ -15,6 +21,7 @@ from collections.abc import Callable, Mapping, Sequence
 import numpy as np
 import tensorflow as tf
 
+from official.xlnet.configs.choices import STEP_SELECTIONS
 from official.xlnet.configs.registry import DECODERS
 from official.xlnet.configs.validation import AT_LEAST_1, require_number, require_one_of
 from official.xlnet.errors import ConfigError
@@ -25,18 +32,14 @@ from official.xlnet.inference.language_model import bucket, require_both_sides
 from official.xlnet.inference.network.inference_encoder import finite
 from official.xlnet.modeling.models.language_model import LanguageModel
 from official.xlnet.modeling.ops.keras import keras
-from official.xlnet.projects.any_order.orders import negative_entropy
+from official.xlnet.projects.any_order.orders import largest_log_probability, negative_entropy
 from official.xlnet.tokenization.special_tokens import MASK_ID, PAD_ID
 
-# How certain a token x [...] is, from the log-likelihoods of all tokens [..., V], its own, and a
-# random number.
-_SELECT: Mapping[str, Callable[[np.ndarray, np.ndarray, np.ndarray], np.ndarray]] = {
-    "confidence": lambda log_p, log_p_x, uniform: log_p_x,
-    "margin": lambda log_p, log_p_x, uniform: np.diff(np.exp(np.partition(log_p, -2)[..., -2:]))[
-        ..., 0
-    ],
-    "entropy": lambda log_p, log_p_x, uniform: negative_entropy(log_p).numpy(),
-    "random": lambda log_p, log_p_x, uniform: uniform,
+# How certain the model is of a position, from the log-likelihoods of all tokens there [..., V].
+CERTAINTY: Mapping[str, Callable[[np.ndarray], np.ndarray]] = {
+    "confidence": lambda log_p: largest_log_probability(log_p).numpy(),
+    "margin": lambda log_p: np.diff(np.exp(np.partition(log_p, -2)[..., -2:]))[..., 0],
+    "entropy": lambda log_p: negative_entropy(log_p).numpy(),
 }
 
 
@@ -46,9 +49,10 @@ class Steps:
 
     Attributes:
       number: passes of the network. About the same number of tokens is kept in each.
-      select: the tokens that are kept first: `confidence`, those with the highest probability;
-        `margin`, with the largest distance to the second most probable token; `entropy`, whose
-        distribution has the lowest entropy; or `random`.
+      select: the positions that are kept first: `confidence`, those whose most probable token has
+        the highest probability; `margin`, the largest distance to the second most probable token;
+        `entropy`, whose distribution has the lowest entropy; `random`; or `drawn`, those whose
+        drawn token has the highest probability.
       remask: whether a token of an earlier step, with the certainty that it had there, can become
         unknown again where later ones are more certain.
     """
@@ -60,7 +64,7 @@ class Steps:
 
     def __post_init__(self):
         require_number("steps", self.number, AT_LEAST_1)
-        require_one_of("select", self.select, _SELECT)
+        require_one_of("select", self.select, STEP_SELECTIONS)
 
     def decode(
         self,
@@ -102,6 +106,7 @@ def decode_in_steps(
     random: Sequence[np.random.Generator],
     sampling: Sampling,
     steps: Steps,
+    tokens: Sequence[Sequence[int]] | None = None,
 ) -> list[tuple[list[int], np.ndarray]]:
     """Predicts the targets of some rows.
 
@@ -113,6 +118,8 @@ def decode_in_steps(
       random: the draws of each row.
       sampling: how tokens are chosen from their distribution.
       steps: how many in each step, and which.
+      tokens: the targets of each row, which are taken for drawn, whatever their probability; by
+        default, tokens are drawn.
 
     Returns:
       For each row the ids of its targets and their log-likelihoods, float32 [P], each given the
@@ -143,14 +150,24 @@ def decode_in_steps(
         is_known_BP = certainty_BP > -np.inf
         np.put_along_axis(ids_BT, target_BP, token_BP, axis=1)
         inputs = {"token_ids": ids_BT, "is_padding": is_padding_BT, places: target_BP}
+        inputs["segment_ids"] = np.zeros_like(ids_BT)  # Of one text, whatever its tokens.
         if not is_masked:
             inputs["order"] = np.zeros_like(ids_BT)
             np.put_along_axis(inputs["order"], target_BP, ~is_known_BP, axis=1)
         tensors = {name: tf.constant(x) for name, x in inputs.items()}
         log_p_BPV = finite(graph_of(model, _log_probabilities)(tensors).numpy())
-        drawn_BP = _drawn(np.where(allowed_BPV, log_p_BPV, -np.inf), uniform(), sampling)
+        if tokens is None:
+            drawn_BP = _drawn(np.where(allowed_BPV, log_p_BPV, -np.inf), uniform(), sampling)
+        else:
+            drawn_BP = keras.utils.pad_sequences(tokens, most, padding="post")
         drawn_score_BP = np.take_along_axis(log_p_BPV, drawn_BP[..., None], axis=2)[..., 0]
-        drawn_certainty_BP = _SELECT[steps.select](log_p_BPV, drawn_score_BP, uniform())
+        if steps.select == "random":
+            drawn_certainty_BP = uniform()
+        elif steps.select == "drawn":
+            drawn_certainty_BP = drawn_score_BP
+        else:
+            # Rounded: of equal ones, the first from the left.
+            drawn_certainty_BP = CERTAINTY[steps.select](log_p_BPV).round(4)
         known_certainty_BP = certainty_BP if steps.remask else np.inf
         certainty_BP = np.where(is_known_BP, known_certainty_BP, drawn_certainty_BP)
         token_BP = np.where(is_known_BP, token_BP, drawn_BP)

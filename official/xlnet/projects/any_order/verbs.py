@@ -1,4 +1,4 @@
-"""Verbs of this project: `words`, `pairs`, `norms`, `consistency`, `candidates` and `unmask`."""
+"""Verbs of this project, which score and generate texts in any order, from files to files."""
 
 from __future__ import annotations
 
@@ -7,7 +7,13 @@ from typing import Annotated, Any
 
 from official.xlnet.api.arguments import Model
 from official.xlnet.api.verbs import USE, register_verb
-from official.xlnet.configs.choices import GIVEN_SIDES, PUNCTUATION, STEP_SELECTIONS, UNITS
+from official.xlnet.configs.choices import (
+    GIVEN_SIDES,
+    PUNCTUATION,
+    SCORED_SELECTIONS,
+    STEP_SELECTIONS,
+    UNITS,
+)
 from official.xlnet.configs.registry import ORDERS, TEXT_ROW_FORMATS
 from official.xlnet.configs.validation import require
 from official.xlnet.errors import ConfigError
@@ -22,6 +28,7 @@ NumOrders = Annotated[int, Range(1, 10_000)]
 Seed = Annotated[int, Range(0, 2**32 - 1)]
 Given = Annotated[str, OneOf(GIVEN_SIDES)]
 Format = Annotated[str, NameIn(TEXT_ROW_FORMATS)]
+Columns = Annotated[Sequence[str], COMMAS]
 
 
 @register_verb("words", group=USE, former={"score.words": False})
@@ -41,6 +48,7 @@ def words_file(
     context: str | None = None,
     given: Given = "left",
     whole_given: bool = False,
+    entropy: bool = False,
 ) -> dict[str, Any]:
     """Scores the words of texts: a row for each word, with its surprisal.
 
@@ -64,6 +72,8 @@ def words_file(
       context: text that is given and not scored; default: the column `context`.
       given: where the context stands; both: around its blank ____.
       whole_given: whether the tokens of the context attend to each other.
+      entropy: whether to add the column `entropy`: of the distributions that the pieces of the word
+        are predicted from.
 
     Returns:
       `texts`, `tokens`, `log_likelihood` (nats), `perplexity`, `only_unknown`.
@@ -92,8 +102,74 @@ def words_file(
         unit=unit,
         punctuation=punctuation,
         word_ends=word_ends,
+        entropy=entropy,
     )
     return score_words(call)
+
+
+@register_verb("mutual_information", group=USE)
+@public()
+def mutual_information_file(
+    model: Model,
+    text: Sequence[str] = (),
+    input: Path | None = None,
+    output: OutputFile | None = None,
+    distance: Annotated[int, Range(0)] = 1,
+    unit: Annotated[str, OneOf(UNITS)] = "nats",
+    punctuation: Annotated[str, OneOf(PUNCTUATION)] = "attached",
+    format: Format | None = None,
+    context: str | None = None,
+    given: Given = "left",
+) -> dict[str, Any]:
+    """Measures the mutual information of the words of texts: a row for each two words.
+
+    A row has the pointwise mutual information of two words, given the rest of the text, in both
+    orders: `information` is what the first tells about the second, `reversed_information` the
+    reverse; they differ where the model is inconsistent. Running the same command again resumes one
+    that was killed.
+
+    Args:
+      model: model directory.
+      text: input text; may be repeated.
+      input: file with one text per line, or a table with a column `text`; - for standard input.
+      output: output file, ending in .tsv, .csv, .jsonl or .parquet; default: JSON lines on standard
+        output.
+      distance: largest distance of two words, 1 for neighbors; 0: any.
+      unit: unit of information.
+      punctuation: marks with their words or alone.
+      format: format of the input, if its name does not say it.
+      context: text that is given, and has no pairs; default: the column `context`.
+      given: where the context stands; both: around its blank ____.
+
+    Returns:
+      `texts`, `tokens`, `log_likelihood` (nats), `perplexity`, `only_unknown`; `pairs`, and
+      `mean_gap`, the mean absolute difference of the two orders.
+
+    Example:
+      $ xlnet mutual_information --model=runs/model --text='The cat sat.'
+    """
+    with loading_tensorflow():
+        from official.xlnet.projects.any_order.information_jobs import (
+            InformationCall,
+            measure_information,
+        )
+    call = InformationCall(
+        model=model,
+        text=text,
+        input=input,
+        output=output,
+        order="left_to_right",
+        num_orders=1,
+        seed=0,
+        context=context,
+        given=given,
+        whole_given=False,
+        format=format,
+        distance=distance,
+        unit=unit,
+        punctuation=punctuation,
+    )
+    return measure_information(call)
 
 
 @register_verb("pairs", group=USE, former={"score.pairs": False})
@@ -109,6 +185,7 @@ def pairs_file(
     context: str | None = None,
     given: Given = "left",
     whole_given: bool = False,
+    cluster: Columns = (),
 ) -> dict[str, Any]:
     """Compares minimal pairs of texts, of which one should be more probable.
 
@@ -129,10 +206,13 @@ def pairs_file(
       context: text that is given and not scored; default: the column `context`.
       given: where the context stands; both: around its blank ____.
       whole_given: whether the tokens of the context attend to each other.
+      cluster: columns, separated by commas, of what pairs have in common that are not independent,
+        such as a noun; intervals are over these.
 
     Returns:
       `texts`, `tokens`, `log_likelihood` (nats), `perplexity`, `only_unknown`; `pairs`, `accuracy`
-      and `mean_difference` with their intervals, and the same in `groups`.
+      and `mean_difference` with their intervals, and the same in `groups`; `clusters`, the number
+      of each kind.
 
     Example:
       $ xlnet pairs --model=runs/model --input=pairs.jsonl
@@ -153,6 +233,7 @@ def pairs_file(
         given=given,
         whole_given=whole_given,
         group=group,
+        cluster=cluster,
     )
     return score_pairs(call)
 
@@ -172,6 +253,8 @@ def norms_file(
     context: str | None = None,
     given: Given = "left",
     whole_given: bool = False,
+    cluster: Columns = (),
+    baseline: Columns = (),
 ) -> dict[str, Any]:
     """Correlates the log-likelihoods of completions with cloze probabilities or other norms.
 
@@ -194,10 +277,16 @@ def norms_file(
       context: text that is given and not scored; default: the column `context`.
       given: where the context stands; both: around its blank ____.
       whole_given: whether the tokens of the context attend to each other.
+      cluster: columns, separated by commas, of what texts have in common that are not independent,
+        such as a frame or a subject; intervals are over these.
+      baseline: columns of numbers, separated by commas, of a regression of the norms, such as
+        length and frequency; measures what surprisal adds to it.
 
     Returns:
       `texts`, `tokens`, `log_likelihood` (nats), `perplexity`, `only_unknown`; `pearson` and
-      `spearman`, and the same in `groups`.
+      `spearman`, and the same in `groups`; with `cluster`, their intervals and the number of
+      `clusters`; with `baseline`, `log_likelihood_gain` (nats per text), its interval, and the
+      `coefficient` of surprisal.
 
     Example:
       $ xlnet norms --model=runs/model --input=norms.csv --norms=cloze
@@ -217,6 +306,8 @@ def norms_file(
         whole_given=whole_given,
         norms=norms,
         group=group,
+        cluster=cluster,
+        baseline=baseline,
     )
     return score_norms(call)
 
@@ -370,8 +461,9 @@ def unmask_file(
       input: file with one text per line, or a table with a column `text`; - for standard input.
       output: output file (JSON lines); default: standard output; - for standard output without
         results at the end.
-      select: which tokens a step adds first: those of the highest probability, of the largest
-        margin to the second, of the lowest entropy, or random ones.
+      select: which positions a step fills first: those whose most probable token has the highest
+        probability, the largest margin to the second, the lowest entropy, random ones, or those
+        whose drawn token has the highest probability.
       remask: whether tokens of earlier steps that are less certain become unknown again.
       num_tokens: maximum number of generated word pieces.
       max_blank_length: maximum length of a blank without a given length, in word pieces.
@@ -404,3 +496,64 @@ def unmask_file(
         remask=remask,
     )
     return unmask_texts(call)
+
+
+_SCORE_STEPS = {"score.steps": None, "score.select": "confidence"}
+
+
+@register_verb("score_steps", group=USE, former=_SCORE_STEPS)
+@public()
+def score_steps_file(
+    model: Model,
+    steps: Annotated[int, Range(1)],
+    text: Sequence[str] = (),
+    input: Path | None = None,
+    output: OutputFile | None = None,
+    format: Format | None = None,
+    select: Annotated[str, OneOf(SCORED_SELECTIONS)] = "confidence",
+    context: str | None = None,
+    given: Given = "left",
+) -> dict[str, Any]:
+    """Scores texts by the exact log-likelihood that `unmask` draws them with, in several steps.
+
+    Prints one JSON object per text, as `score` does. The likelihood is of sampling at temperature 1
+    from all pieces, of a text of a known number of pieces. Running the same command again resumes
+    one that was killed.
+
+    Args:
+      model: model directory.
+      steps: number of passes of the network, each of which adds several tokens.
+      text: input text; may be repeated.
+      input: file with one text per line, or a table with a column `text`; - for standard input.
+      output: output file (JSON lines); default: standard output; - for standard output without
+        results at the end.
+      format: format of the input, if its name does not say it.
+      select: which positions a step fills first: those whose most probable token has the highest
+        probability, the largest margin to the second, or the lowest entropy.
+      context: text that is given and not scored; default: the column `context`.
+      given: where the context stands; both: around its blank ____.
+
+    Returns:
+      `texts`, `tokens`, `log_likelihood` (nats), `perplexity`, `only_unknown`.
+
+    Example:
+      $ xlnet score_steps --model=runs/model --steps=2 --text='The cat sat.'
+    """
+    with loading_tensorflow():
+        from official.xlnet.projects.any_order.step_scoring_jobs import StepsCall, score_in_steps
+    call = StepsCall(
+        model=model,
+        text=text,
+        input=input,
+        output=output,
+        order="in steps",
+        num_orders=1,
+        seed=0,
+        context=context,
+        given=given,
+        whole_given=True,
+        format=format,
+        steps=steps,
+        select=select,
+    )
+    return score_in_steps(call)

@@ -36,6 +36,8 @@ class Word:
       pieces: number of its word pieces.
       surprisal: -log p of its pieces together.
       cumulated: surprisal of the text up to its end.
+      entropy: sum of the entropies of the distributions that its pieces are predicted from; of one
+        piece, the expected surprisal in this context. None unless the score has entropies.
     """
 
     number: int
@@ -45,6 +47,7 @@ class Word:
     pieces: int
     surprisal: float
     cumulated: float
+    entropy: float | None = None
 
 
 @PUBLIC_NAMES.register("words_of")
@@ -75,13 +78,25 @@ def words_of(
     """
     if not isinstance(score, Score):
         return [words_of(text_score, punctuation, unit) for text_score in score]
-    log_p = score.log_likelihoods / (1.0 if unit == "nats" else math.log(2.0))
+    nats_per_unit = 1.0 if unit == "nats" else math.log(2.0)
+    log_p = score.log_likelihoods / nats_per_unit
+    entropies = score.entropies / nats_per_unit
     # Sums of all pieces so far without rounding errors that grow with the text.
     sums = [*itertools.accumulate(map(fractions.Fraction, log_p.tolist()))]
     word_pattern = WORD if punctuation == "attached" else _MARKS_ALONE
     words: list[Word] = []
     for (start, end), pieces in word_spans(score.text, score.offsets, word_pattern):
         surprisal, cumulated = -math.fsum(log_p[pieces]), -float(sums[pieces[-1]])
-        text = score.text[start:end]
-        words.append(Word(len(words) + 1, text, start, end, len(pieces), surprisal, cumulated))
+        words.append(
+            Word(
+                number=len(words) + 1,
+                word=score.text[start:end],
+                start=start,
+                end=end,
+                pieces=len(pieces),
+                surprisal=surprisal,
+                cumulated=cumulated,
+                entropy=math.fsum(entropies[pieces]) if len(entropies) else None,
+            )
+        )
     return words

@@ -1,0 +1,65 @@
+"""The work of `mutual_information`, from files to files."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+import numpy as np
+
+from data_prep.tasks.text_rows import Row
+from official.xlnet.data.json_lines import write_json_lines
+from official.xlnet.data.result_files import TABLES, check_ending, write_rows
+from official.xlnet.inference.scoring import Scorer
+from official.xlnet.jobs.file_scoring import FileScoring, ScoredRow, ScoringCall
+from official.xlnet.projects.any_order.information import WordPair, mutual_information
+
+_TEXT = ("text", "context")
+
+
+@dataclasses.dataclass(frozen=True)
+class InformationCall(ScoringCall):
+    """The arguments of `mutual_information`."""
+
+    format: str | None
+    distance: int
+    unit: str
+    punctuation: str
+
+    def written_columns(self) -> set[str]:
+        return {"text_id", *(field.name for field in dataclasses.fields(WordPair))}
+
+
+def measure_information(call: InformationCall) -> dict[str, Any]:
+    """Writes a row for each two words; see `verbs.mutual_information_file`."""
+    if call.output:
+        check_ending(call.output, TABLES)
+    chunks, num_rows = call.chunks(format=call.format)
+
+    def measure(scorer: Scorer, rows: list[Row]) -> list[Any]:
+        texts, spans = zip(*(call.placed(row) for row in rows), strict=True)
+        options = (call.distance, call.punctuation, call.unit)
+        found = mutual_information(scorer, texts, *options, targets=spans)
+        return [[dataclasses.astuple(pair) for pair in of_text] for of_text in found]
+
+    job = FileScoring(call, chunks, num_rows, measure)
+    job.require_one_window(lambda row: call.placed(row)[0], "mutual information")
+    gaps: list[float] = []
+
+    def pair_rows(scored: Iterable[ScoredRow]) -> Iterator[dict[str, Any]]:
+        for text_number, text in enumerate(scored, start=1):
+            columns: dict[str, Any] = {"text_id": text_number}
+            columns |= {name: value for name, value in text.row.items() if name not in _TEXT}
+            for values in text.measured:
+                pair = WordPair(*values)
+                gaps.append(abs(pair.information - pair.reversed_information))
+                yield {**columns, **dataclasses.asdict(pair)}
+
+    with job.scored() as scored:
+        if call.output:
+            write_rows(call.output, list(pair_rows(scored)))
+        else:
+            write_json_lines(None, pair_rows(scored))
+    metrics = {"pairs": len(gaps), "mean_gap": float(np.mean(gaps)) if gaps else None}
+    return job.results(metrics)
