@@ -58,7 +58,7 @@ PROJECTS: dict[str, tuple[tuple[Registry, str, tuple[str, ...]], ...]] = {
         ),
         (registry.PUBLIC_NAMES, "candidates", ("blank_candidates",)),
         (registry.PUBLIC_NAMES, "consistency", ("consistency",)),
-        (registry.PUBLIC_NAMES, "information", ("mutual_information",)),
+        (registry.PUBLIC_NAMES, "words.information", ("mutual_information",)),
         (registry.PUBLIC_NAMES, "words", ("words_of",)),
     ),
     "buckets": (

@@ -11,8 +11,8 @@ from scipy.special import log_softmax
 from official.xlnet import cli
 from official.xlnet.errors import ConfigError, DataError
 from official.xlnet.inference.scoring import Scorer
-from official.xlnet.projects.any_order.information import mutual_information
 from official.xlnet.projects.any_order.words import words_of
+from official.xlnet.projects.any_order.words.information import mutual_information
 from official.xlnet.tokenization.special_tokens import MASK_ID
 from tests.helpers.small_language_model import NumberTokenizer, random_model
 

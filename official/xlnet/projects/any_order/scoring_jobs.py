@@ -29,12 +29,12 @@ from official.xlnet.projects.any_order.consistency import (
     mean_consistency,
 )
 from official.xlnet.projects.any_order.pairs import norm_correlations, pair_metrics
+from official.xlnet.projects.any_order.pairs.regressions import log_likelihood_gain
 from official.xlnet.projects.any_order.pairs.suites import (
     check_predictions,
     read_suite,
     suite_margins,
 )
-from official.xlnet.projects.any_order.regressions import log_likelihood_gain
 from official.xlnet.projects.any_order.words import Word, words_of
 from official.xlnet.projects.any_order.words.ends import WordEnds, surprisals_with_ends
 

@@ -149,7 +149,7 @@ def mutual_information_file(
       $ xlnet mutual_information --model=runs/model --text='The cat sat.'
     """
     with loading_tensorflow():
-        from official.xlnet.projects.any_order.information_jobs import (
+        from official.xlnet.projects.any_order.words.information_jobs import (
             InformationCall,
             measure_information,
         )
@@ -540,7 +540,10 @@ def score_steps_file(
       $ xlnet score_steps --model=runs/model --steps=2 --text='The cat sat.'
     """
     with loading_tensorflow():
-        from official.xlnet.projects.any_order.step_scoring_jobs import StepsCall, score_in_steps
+        from official.xlnet.projects.any_order.stepwise.scoring_jobs import (
+            StepsCall,
+            score_in_steps,
+        )
     call = StepsCall(
         model=model,
         text=text,

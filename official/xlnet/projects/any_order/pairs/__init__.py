@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from official.xlnet.projects.any_order.bootstrap import interval
+from official.xlnet.projects.any_order.pairs.bootstrap import interval
 
 
 def pair_metrics(

@@ -6,7 +6,7 @@ What is known has order 0 and attends to both sides, what is not known has order
 Which positions are kept may depend on the distributions of the unknown tokens, but not on the
 tokens that are drawn from them (`confidence`, `margin`, `entropy`, `random`). Then the tokens of
 one step are independent given those of the steps before, and what is drawn has a likelihood, a
-product over steps (`step_scoring`): the more steps, the fewer tokens are taken for independent. At
+product over steps (`scoring`): the more steps, the fewer tokens are taken for independent. At
 one token a step, each is drawn given all that are known. With `drawn`, the rule of MaskGIT (Chang
 et al. 2022, there with noise) and LLaDA (Nie et al. 2025), a position is kept because of the token
 that was drawn there: probable tokens are drawn more often than the model says, with any number of

@@ -5,9 +5,9 @@ import pytest
 from scipy import stats
 
 from official.xlnet.errors import ConfigError
-from official.xlnet.projects.any_order.bootstrap import interval
 from official.xlnet.projects.any_order.pairs import correlations, norm_correlations, pair_metrics
-from official.xlnet.projects.any_order.regressions import log_likelihood_gain
+from official.xlnet.projects.any_order.pairs.bootstrap import interval
+from official.xlnet.projects.any_order.pairs.regressions import log_likelihood_gain
 
 RUNS = 200
 

@@ -12,8 +12,8 @@ from official.xlnet import cli
 from official.xlnet.configs.choices import SCORED_SELECTIONS
 from official.xlnet.errors import ConfigError, DataError
 from official.xlnet.inference.scoring import Scorer
-from official.xlnet.projects.any_order.step_scoring import StepScorer
 from official.xlnet.projects.any_order.stepwise import Steps
+from official.xlnet.projects.any_order.stepwise.scoring import StepScorer
 from official.xlnet.tokenization.special_tokens import MASK_ID
 from tests.helpers.small_language_model import NumberTokenizer, random_model
 from tests.helpers.wrong_input import run

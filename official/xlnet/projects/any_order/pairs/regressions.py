@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from official.xlnet.configs.validation import require
-from official.xlnet.projects.any_order.bootstrap import interval
+from official.xlnet.projects.any_order.pairs.bootstrap import interval
 
 NUM_FOLDS = 10
 

@@ -13,7 +13,7 @@ from official.xlnet.data.json_lines import write_json_lines
 from official.xlnet.data.result_files import TABLES, check_ending, write_rows
 from official.xlnet.inference.scoring import Scorer
 from official.xlnet.jobs.file_scoring import FileScoring, ScoredRow, ScoringCall
-from official.xlnet.projects.any_order.information import WordPair, mutual_information
+from official.xlnet.projects.any_order.words.information import WordPair, mutual_information
 
 _TEXT = ("text", "context")
 

@@ -11,8 +11,8 @@ from official.xlnet.data.result_files import require_json_lines
 from official.xlnet.inference.language_model import loaded
 from official.xlnet.inference.score import Score
 from official.xlnet.jobs.file_scoring import FileScoring, ScoringCall
-from official.xlnet.projects.any_order.step_scoring import StepScorer
 from official.xlnet.projects.any_order.stepwise import Steps
+from official.xlnet.projects.any_order.stepwise.scoring import StepScorer
 
 
 @dataclasses.dataclass(frozen=True)
