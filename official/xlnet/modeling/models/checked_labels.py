@@ -131,9 +131,11 @@ def rule_of_loss(loss: Any, num_logits: int, names: tuple[str, ...]) -> LabelRul
       num_logits: number of logits, C.
       names: names of the classes, if they are known.
     """
-    ignored = getattr(loss, "ignore_class", None)
-    while isinstance(loss, functools.partial):
-        loss = loss.func
+    ignored = None
+    if isinstance(loss, keras.losses.Loss):
+        ignored = loss.get_config().get("ignore_class")
+    elif isinstance(loss, functools.partial):
+        ignored, loss = loss.keywords.get("ignore_class"), loss.func
     name_source = type(loss) if isinstance(loss, keras.losses.Loss) else loss
     module = getattr(name_source, "__module__", None) or ""
     if module.partition(".")[0] != keras.__name__:

@@ -10,6 +10,7 @@ import tensorflow as tf
 
 from official.xlnet.configs.experiment import XLNetConfig
 from official.xlnet.configs.registry import NETWORKS
+from official.xlnet.errors import require_config
 from official.xlnet.modeling.layers.lm_head import LMHead
 from official.xlnet.modeling.networks.encoder_inputs import (
     by_name,
@@ -132,6 +133,32 @@ class Encoder(Layer):
             f"{type(self).__name__}({model.num_layers} layers of width {model.d_model}, vocabulary "
             f"of {model.vocab_size:,}, {model.num_parameters / 1e6:.1f} M parameters)"
         )
+
+    @property
+    def layers(self) -> list[Layer]:
+        """The parts of the encoder, which `summary(expand_nested=True)` of a model lists."""
+        return list(self._flatten_layers(include_self=False, recursive=False))
+
+    def get_layer(self, name: str | None = None, index: int | None = None) -> Layer:
+        """Returns a part of the encoder, as `get_layer` of a Keras model does.
+
+        Args:
+          name: name of the part, e.g. `layer_0` for the first block.
+          index: index in `layers`, in the place of a name.
+
+        Raises:
+          ConfigError: there is no such part.
+        """
+        layers = self.layers
+        if name is None and index is not None and -len(layers) <= index < len(layers):
+            return layers[index]
+        by_name = {layer.name: layer for layer in layers}
+        require_config(name in by_name, "get_layer", f"one of {list(by_name)}", name or index)
+        return by_name[name or ""]
+
+    def __dir__(self):
+        # Files of Keras name the parts by the attributes that are listed here.
+        return [name for name in super().__dir__() if name != "layers"]
 
     @property
     def only_pretrained(self) -> list[tf.Variable]:

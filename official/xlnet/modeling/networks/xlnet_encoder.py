@@ -162,7 +162,7 @@ class XLNetEncoder(Encoder):
             initializer=normal(self.model.init_std),
         )
         warnings.filterwarnings("ignore", _EXPECTED.pattern)  # Of Keras 3.
-        build_layers(self.word_embedding)
+        build_layers(self.word_embedding, input_shape=[None, None])
         layers = dict.fromkeys([*self.blocks, self.depth])
         build_layers(*layers, input_shape=[None, None, self.model.d_model])
         if self.shared_biases is not None:
@@ -297,11 +297,13 @@ class XLNetEncoder(Encoder):
         compute_output_spec = keras.Operation.compute_output_spec
 
     def compute_output_shape(self, input_shape):  # Keras would try floating point ids.
-        batch_size, num_tokens = tf.TensorShape(input_shape)
-        shapes = {"content": tf.TensorShape([batch_size, num_tokens, self.model.d_model])}
+        """Shapes of the outputs for token ids [B, T]; of another shape, B and T are unknown."""
+        sizes_of_ids = tf.TensorShape(input_shape)
+        batch_size, num_tokens = sizes_of_ids if sizes_of_ids.rank == 2 else (None, None)
+        width, shape_of = self.model.d_model, tuple if IS_KERAS_3 else tf.TensorShape
+        shapes = {"content": shape_of([batch_size, num_tokens, width])}
         if self.mem_len:
-            memory = [self.model.num_layers, batch_size, self.mem_len, self.model.d_model]
-            shapes["memory"] = tf.TensorShape(memory)
+            shapes["memory"] = shape_of([self.model.num_layers, batch_size, self.mem_len, width])
         return shapes
 
 
