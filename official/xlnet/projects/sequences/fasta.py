@@ -120,5 +120,5 @@ def fasta(source: str, reading: TextReading) -> Iterator[str]:
 
 # Files of FASTQ are recognized, and refused by the check above.
 _FASTQ = TextFormat("fasta", fasta, mark=FASTQ_MARK, is_marked=is_fastq)
-_FASTQ.__module__ = __name__  # type: ignore[misc]
+_FASTQ.__module__ = __name__
 register_patterns(TEXT_FILES, FASTQ_ENDINGS, FASTQ_MARK, _FASTQ)

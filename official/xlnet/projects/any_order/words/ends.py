@@ -93,8 +93,8 @@ class WordEnds:
                 **window.inputs([text.ids for text in padded]),
                 order=tf.constant(np.stack(orders), tf.int32),
             )
-            for text, log_p_TS in zip(batch, finite(log_p_BTS.numpy()), strict=False):
-                results[text] = self._of_targets(parts[text], log_p_TS)
+            for index, log_p_TS in zip(batch, finite(log_p_BTS.numpy()), strict=False):
+                results[index] = self._of_targets(parts[index], log_p_TS)
         return results
 
     def _with_end(self, text: str, targets: Sequence[Span] | None) -> TextParts:
