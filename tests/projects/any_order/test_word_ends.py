@@ -1,11 +1,13 @@
 """Surprisal of words with their ends, against sums over all words that could stand there."""
 
 import itertools
+import json
 import math
 
 import numpy as np
 import pytest
 
+from official.xlnet import cli
 from official.xlnet.errors import ConfigError, DataError
 from official.xlnet.inference.scoring import Scorer
 from official.xlnet.projects.any_order.words import words_of
@@ -82,3 +84,26 @@ def test_others_are_refused(scorer):
     masked = random_model(vocab_size=tokenizer.vocab_size, kind="denoising")
     with pytest.raises(ConfigError, match="word_ends: expected a model that predicts from left"):
         WordEnds(Scorer(masked, tokenizer))
+
+
+def test_the_verb_writes_both(capfd, world, tmp_path):
+    (tmp_path / "a.csv").write_text("item,text,context\n1,water was made,the\n2,people,\n")
+    arguments = [f"--model={world.pretrained}", f"--input={tmp_path}/a.csv", "--unit=bits"]
+    rows = {}
+    for flags in ([], ["--word_ends"]):
+        assert cli.main(["words", *arguments, *flags]) == 0
+        rows[len(flags)] = [json.loads(x) for x in capfd.readouterr().out.splitlines()[:-1]]
+    with_ends = [row.pop("surprisal_with_end") for row in rows[1]]
+    assert rows[1] == rows[0]
+    assert [row["word"] for row in rows[0]] == ["water", "was", "made", "people"]
+    ends = WordEnds(Scorer(world.pretrained))(
+        ["the water was made", "people"], [[(4, 18)], [(0, 6)]]
+    )
+    expected = []
+    for number, log_ends in enumerate(ends, start=1):
+        words = [row for row in rows[0] if row["text_id"] == number]
+        stops = np.cumsum([0, *(row["pieces"] for row in words)])
+        for row, start, stop in zip(words, stops[:-1], stops[1:], strict=True):
+            change = (log_ends[start] - log_ends[stop]) / math.log(2.0)
+            expected.append(row["surprisal"] + change)
+    assert with_ends == pytest.approx(expected, rel=1e-4)
