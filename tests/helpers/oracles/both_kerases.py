@@ -1,7 +1,8 @@
 """What has to be the same with both Kerases, as a program: `both_kerases FILE [CHECKPOINT]`.
 
 It writes a JSON file: the keys of a checkpoint of every model, and losses and weights of steps.
-They go on from CHECKPOINT; without one, they leave checkpoints beside FILE.
+They go on from CHECKPOINT; without one, they leave checkpoints, and compiled models in files of
+Keras, beside FILE.
 """
 
 import json
@@ -14,6 +15,7 @@ from official.xlnet.configs.registry import OPTIMIZERS
 from official.xlnet.modeling.models.lora import add_lora
 from official.xlnet.modeling.models.xlnet_pretrainer import XLNetPretrainer
 from official.xlnet.modeling.models.xlnet_task_model import XLNetTaskModel
+from official.xlnet.modeling.ops.keras import keras
 from official.xlnet.training.optimization import create_optimizer
 from tests.helpers.package.of_projects import entries
 from tests.helpers.task_corpora import KINDS, task_config
@@ -83,10 +85,46 @@ def steps(optimizer, path, is_begun):
     return found, weights
 
 
+def compiled_models():
+    """{name: (model, the batch that it is trained with)}, with our optimizers and one of Keras."""
+    config = tiny_config(num_layers=1)
+    pretrainer = XLNetPretrainer(config)
+    pretrainer.compile(create_optimizer(config.training, 1))
+    by_keras = XLNetPretrainer(config)
+    by_keras.compile(keras.optimizers.Adam(0.01))
+    config = task_config(name="classification", labels=("a", "b", "c"))
+    task = XLNetTaskModel(config)
+    task.compile(create_optimizer(config.training, config.model.num_layers))
+    ids = tf.random.stateless_uniform([4, 7], [0, 1], 9, 53, tf.int32)
+    return {
+        "pretrainer": (pretrainer, random_windows(0, context_length=0)),
+        "optimizer of Keras": (by_keras, random_windows(0, context_length=0)),
+        "task": (task, {"token_ids": ids, "label": tf.constant([0, 1, 2, 1])}),
+    }
+
+
+def whole_files(path, is_begun):
+    """Losses of an evaluation and of two epochs of models that are saved, or loaded, compiled."""
+    tf.config.run_functions_eagerly(True)
+    found = {}
+    for name, (model, batch) in compiled_models().items():
+        data, file = tf.data.Dataset.from_tensors(batch), f"{path}-{name}.keras"
+        if is_begun:
+            model = keras.models.load_model(file)
+        else:
+            model.fit(data, verbose=0)
+            model.save(file)
+        loss = float(model.evaluate(data, verbose=0, return_dict=True)["loss"])
+        found[name] = [loss, *model.fit(data, epochs=2, verbose=0).history["loss"]]
+    return found
+
+
 if __name__ == "__main__":
     file, *begun = sys.argv[1:]
     (path,) = begun or [file]
     names = OPTIMIZERS.names()
     results = {name: steps(name, f"{path}-{name}", bool(begun)) for name in names}
+    files = whole_files(path, bool(begun))
     with open(file, "w", encoding="utf-8") as output:
-        json.dump({"keys": {} if begun else all_keys(), "steps": results}, output)
+        values = {"keys": {} if begun else all_keys(), "steps": results, "files": files}
+        json.dump(values, output)

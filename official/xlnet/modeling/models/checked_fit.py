@@ -20,6 +20,7 @@ from official.xlnet.modeling.ops.keras import (
     require_no_other_keras,
     sum_before_clipping,
 )
+from official.xlnet.modeling.ops.keras_files import as_of_this_keras
 
 if TYPE_CHECKING:
     from official.xlnet.modeling.models.checked_data import DataChecks
@@ -119,8 +120,8 @@ class CheckedFit(CheckedWeights, GuardedLayer, keras.Model):
           ConfigError: the optimizer, loss or metrics cannot be read, e.g. are of the other Keras.
         """
         try:
-            settings = keras.saving.deserialize_keras_object(config)
-        except TypeError as error:
+            settings = keras.saving.deserialize_keras_object(as_of_this_keras(config))
+        except (TypeError, ValueError) as error:
             raise ConfigError(
                 f"expected an optimizer, loss and metrics of {keras.__name__}, got others in the "
                 "file, maybe of the other Keras: load it with compile=False, and compile again"

@@ -5,6 +5,30 @@ from __future__ import annotations
 from typing import Any
 
 from official.xlnet.errors import ConfigError
+from official.xlnet.modeling.ops.keras import IS_KERAS_3
+
+# Arguments of the optimizers of tf_keras that those of Keras 3 do not have.
+_OF_KERAS_2_ALONE = ("jit_compile", "is_legacy_optimizer")
+
+
+def as_of_this_keras(compile_config: dict[str, Any]) -> dict[str, Any]:
+    """Arguments of `compile` in a file, which may be of tf_keras, as Keras 3 takes them.
+
+    tf_keras writes None for defaults, and an optimizer with arguments that Keras 3 refuses.
+
+    Args:
+      compile_config: the arguments, with optimizer, loss and metrics as their configurations.
+    """
+    if not IS_KERAS_3:
+        return compile_config
+    arguments = {name: value for name, value in compile_config.items() if value is not None}
+    optimizer = arguments.get("optimizer")
+    if isinstance(optimizer, dict) and isinstance(optimizer.get("config"), dict):
+        settings = dict(optimizer["config"])
+        for name in _OF_KERAS_2_ALONE:
+            settings.pop(name, None)
+        arguments["optimizer"] = {**optimizer, "config": settings}
+    return arguments
 
 
 def has_group(store: Any, name: str) -> bool:
