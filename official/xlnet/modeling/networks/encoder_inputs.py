@@ -57,6 +57,7 @@ def checked_inputs(
     inputs = {name: tf.convert_to_tensor(value) for name, value in inputs.items()}
     if is_building():
         inputs["token_ids"] = tf.cast(inputs["token_ids"], tf.int32)
+    inputs["token_ids"] = with_whole_numbers(inputs["token_ids"])
     token_ids = inputs["token_ids"]
     require_integers(token_ids)
     require_data(
@@ -80,6 +81,21 @@ def checked_inputs(
             shape,
         )
     return with_defaults(inputs)
+
+
+def with_whole_numbers(token_ids: tf.Tensor) -> tf.Tensor:
+    """Ids of a floating type as integers, in a graph; others unchanged.
+
+    `export` of a model of another class gives all its inputs the floating type of the model. The
+    graph asserts that they are whole numbers.
+    """
+    is_known = tf.executing_eagerly() or tf.get_static_value(token_ids) is not None
+    if is_known or not token_ids.dtype.is_floating:
+        return token_ids
+    ids = tf.cast(token_ids, tf.int32)
+    is_whole = tf.reduce_all(tf.cast(ids, token_ids.dtype) == token_ids)
+    tf.debugging.Assert(is_whole, ["token_ids: expected integers, got fractions"])
+    return ids
 
 
 def require_integers(token_ids: Any) -> None:

@@ -1,0 +1,45 @@
+"""Models around an encoder or an embedding on one device and on two logical ones, as a program."""
+
+import json
+
+import numpy as np
+import tensorflow as tf
+
+from official.xlnet.runtime.distribution import create_strategy
+from tests.helpers.compositions.substitution import NUM_ROWS, SOURCES, Composition
+
+PAIRS = [("functional", "token head"), ("several", "pooling"), ("siamese", "attention")]
+
+
+def fit(strategy, row):
+    """Losses of two epochs of one step and of an evaluation, and predictions."""
+    with strategy.scope():
+        model = row.new_model()
+        row.compile(model)
+    model.set_weights([np.random.default_rng(3).normal(0, 0.3, x.shape) for x in model.weights])
+    data = tf.data.Dataset.from_tensor_slices(_tuples((row.inputs(), row.labels(), row.weights())))
+    data = data.batch(NUM_ROWS)
+    losses = model.fit(data, epochs=2, verbose=0).history["loss"]
+    losses.append(model.evaluate(data, verbose=0, return_dict=True)["loss"])
+    return {
+        "loss": [float(x) for x in losses],
+        "predictions": [x.tolist() for x in row.predict(model)],
+    }
+
+
+def _tuples(values):
+    """Lists as tuples, as data sets take them."""
+    if isinstance(values, list | tuple):
+        return tuple(_tuples(x) for x in values)
+    return values
+
+
+if __name__ == "__main__":
+    two = create_strategy("mirrored", cpu_devices=2)
+    results = {}
+    for source in SOURCES:
+        for form, follow in PAIRS:
+            row = Composition(form, follow, source)
+            strategies = (tf.distribute.get_strategy(), two)
+            results[f"{source}: {form}, {follow}"] = [fit(x, row) for x in strategies]
+    print(json.dumps(results))
