@@ -28,6 +28,7 @@ img { max-width: 100%; } svg { display: block; overflow: visible; width: 100%; f
 polyline { fill: none; stroke: currentColor; } .grid { stroke: #ddd; } .x { text-anchor: middle; }
 .y { text-anchor: end; } .raw { color: #a9c3dc; } .smooth { color: #29619f; stroke-width: 2; }
 @media (max-width: 30rem) { table { font-size: .8rem; } th { white-space: normal; }
+  pre { white-space: pre-wrap; overflow-wrap: anywhere; }
   td, th { padding-right: .4rem; overflow-wrap: anywhere; }
   .wide td, .texts td:nth-child(2) { min-width: 0; } }
 .dots { color: #b3261e; } circle { fill: #b3261e; } .level { color: #777; stroke-dasharray: 5 4; }
