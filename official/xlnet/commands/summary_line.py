@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from typing import Any
 
@@ -27,6 +28,7 @@ _COUNTS = {
     "parameters": "parameters",
     "bytes": "bytes",
 }
+_PLURAL = r"s(?= |$)"  # At the end of a word.
 _MEASURES = ("loss", "perplexity", "accuracy", "mean")  # Those of a result that are numbers.
 
 
@@ -47,7 +49,7 @@ def summary_line(result: Any, arguments: Mapping[str, Any]) -> str:
     for key, noun in _COUNTS.items():
         count = result.get(key)
         if isinstance(count, int) and not isinstance(count, bool) and count:
-            parts.append(f"{count:,} {noun}")
+            parts.append(f"{count:,} {noun if count != 1 else re.sub(_PLURAL, '', noun)}")
     for key in _MEASURES:
         if isinstance(result.get(key), float):
             parts.append(f"{key} {result[key]:.4g}")

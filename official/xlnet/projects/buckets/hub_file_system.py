@@ -20,7 +20,17 @@ from official.xlnet.projects.buckets.hub import NoRepositoryError, parse
 
 # Weights for other libraries, which are not downloaded with a model; nor are pickles if there are
 # safetensors of the same weights.
-_OTHER_WEIGHTS = (".h5", ".ot", ".msgpack", ".onnx", ".gguf", ".mlmodel", ".tflite", ".pt", ".pth")
+_OTHER_WEIGHTS: tuple[str, ...] = (
+    ".h5",
+    ".ot",
+    ".msgpack",
+    ".onnx",
+    ".gguf",
+    ".mlmodel",
+    ".tflite",
+    ".pt",
+    ".pth",
+)
 _PICKLES, _SAFETENSORS = ".bin", ".safetensors"
 _OF_HUB = (".gitattributes", "README.md")  # Files that a new repository may have.
 
