@@ -33,12 +33,13 @@ def test_counts_of_a_result_are_said(result, output, line):
     assert summary_line(result, {"output": output}) == line
 
 
-def test_it_is_the_last_line_of_the_log_before_the_json(monkeypatch, capsys):
-    monkeypatch.setattr(cli, "_values", lambda verb, rest: {"output": "-"})
-    monkeypatch.setattr(VERBS["predict"], "function", lambda output: {"rows": 7})
-    assert cli.main(["predict"]) == 0
-    *_, line, result = capsys.readouterr().err.splitlines()
+def test_it_is_the_last_line_of_the_log_before_the_json(capsys):
+    cli._show_result(VERBS["predict"], {"rows": 7}, {"output": "-"})
+    line, result = capsys.readouterr().err.splitlines()
     assert line == "done: 7 rows" and json.loads(result) == {"rows": 7}
+    cli._show_result(VERBS["predict"], {"rows": 7}, {"output": "a\nb"})
+    out, error = capsys.readouterr()
+    assert error == "done: 7 rows, in a\\u000ab\n" and json.loads(out) == {"rows": 7}
 
 
 def test_a_log_says_what_was_counted(monkeypatch):
