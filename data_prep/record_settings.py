@@ -82,6 +82,12 @@ class Settings(ReadOptions):
             "it, and A and B need a token each)",
             self.reuse_len,
         )
+        require_data(
+            self.num_lanes % self.directions == 0,
+            "data.num_lanes",
+            "an even number with bidirectional data",
+            self.num_lanes,
+        )
 
     @classmethod
     def from_config(cls, data: DataConfig, **options: Any) -> Settings:

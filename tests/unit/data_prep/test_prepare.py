@@ -205,6 +205,17 @@ def test_duplicates_and_poor_documents_are_counted(tmp_path, caplog):
     assert "--set=training.batch_size" not in caplog.text
 
 
+def test_both_directions_need_an_even_number_of_lanes(tmp_path):
+    for num_lanes in (1, 7):
+        assert_refused(
+            "data.num_lanes: expected an even number with bidirectional data",
+            prepare,
+            tmp_path / "text.txt",
+            tmp_path / "out",
+            num_lanes=num_lanes,
+        )
+
+
 def test_fewer_lanes_if_they_are_allowed(tmp_path):
     (tmp_path / "text.txt").write_text("the time of all the people. " * 5)
     assert_refused(
