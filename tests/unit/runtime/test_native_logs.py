@@ -20,7 +20,7 @@ square(tf.ones([2, 2]))
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("level", [None, "0"])
+@pytest.mark.parametrize("level", [None, pytest.param("0", marks=pytest.mark.nightly)])
 def test_what_xla_logs_is_hidden_unless_one_asks_for_it(level):
     environment = {n: x for n, x in os.environ.items() if n != "TF_CPP_MIN_LOG_LEVEL"}
     if level is not None:
