@@ -24,7 +24,6 @@ from absl import logging as absl_logging
 
 from official.xlnet import _HAS_GPU, __version__
 from official.xlnet.api.verbs import Verb
-from official.xlnet.commands import exit_statuses
 from official.xlnet.commands.declarations import COMMON, declaration
 from official.xlnet.commands.flag_uses import has_other_names, require_one_value
 from official.xlnet.configs.registry import REMOVED_VERBS, VERBS
@@ -36,10 +35,10 @@ from official.xlnet.files.schema import OneOf
 from official.xlnet.files.text import printable, printable_line
 from official.xlnet.runtime.start import garbage, lazy_libraries
 
-EXIT_BUG = exit_statuses.BUG
-EXIT_WRONG_INPUT = exit_statuses.WRONG_INPUT
-EXIT_INTERRUPTED = exit_statuses.INTERRUPTED
-EXIT_BROKEN_PIPE = exit_statuses.BROKEN_PIPE
+EXIT_BUG = 1
+EXIT_WRONG_INPUT = 2
+EXIT_INTERRUPTED = 130
+EXIT_BROKEN_PIPE = 141
 _STDERR = 2  # Its descriptor.
 
 _MAX_MESSAGE_CHARS = 1000

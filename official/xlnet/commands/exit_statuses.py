@@ -10,19 +10,6 @@ import enum
 
 from official.xlnet.errors import DivergedError, PeerLostError, PreemptedError
 
-SUCCESS = 0
-BUG = 1
-WRONG_INPUT = 2
-BROKEN_PIPE = 141
-
-# Shells and schedulers add 128 to the number of the signal that ended a process.
-INTERRUPTED = 130  # SIGINT
-ABORTED = 134  # SIGABRT
-KILLED = 137  # SIGKILL
-CRASHED = 139  # SIGSEGV
-PEER_LOST_AT_START = 142  # SIGALRM, see `projects.clusters.multi_worker`.
-TERMINATED = 143  # SIGTERM
-
 MAX_IN_A_ROW = 3  # Launch files do not restart a run that has ended so often in the same way.
 
 
@@ -37,17 +24,18 @@ class Restart(enum.Enum):
 
 
 RESTARTS = {
-    SUCCESS: Restart.NEVER,
-    BUG: Restart.NEVER,
-    WRONG_INPUT: Restart.NEVER,
+    0: Restart.NEVER,
+    1: Restart.NEVER,  # A bug.
+    2: Restart.NEVER,  # Wrong input.
     DivergedError.exit_status: Restart.NEVER,
     PreemptedError.exit_status: Restart.ALWAYS,
     PeerLostError.exit_status: Restart.WITH_LOST_WORKER,
-    INTERRUPTED: Restart.NEVER,
-    ABORTED: Restart.LIMITED,
-    KILLED: Restart.LIMITED,
-    CRASHED: Restart.LIMITED,
-    BROKEN_PIPE: Restart.NEVER,
-    PEER_LOST_AT_START: Restart.WITH_LOST_WORKER,
-    TERMINATED: Restart.LIMITED,
+    # Shells and schedulers add 128 to the number of the signal that ended a process.
+    130: Restart.NEVER,  # SIGINT
+    134: Restart.LIMITED,  # SIGABRT
+    137: Restart.LIMITED,  # SIGKILL
+    139: Restart.LIMITED,  # SIGSEGV
+    141: Restart.NEVER,  # SIGPIPE
+    142: Restart.WITH_LOST_WORKER,  # SIGALRM, see `projects.clusters.multi_worker`.
+    143: Restart.LIMITED,  # SIGTERM
 }
