@@ -60,8 +60,8 @@ def test_finished_run_is_left_alone_and_says_so(world, tmp_path, caplog):
 
 
 @pytest.mark.usefixtures("eager")
-def test_first_weights_from_another_model_and_a_limit_of_time(world, tmp_path):
-    """The schedule starts at 0, so the first step changes nothing."""
+def test_first_weights_from_another_model_and_a_limit_of_time(world, tmp_path, capsys):
+    """The schedule starts at 0, so the first step changes nothing; a resumed run says what does."""
     start = {"minutes": 1e-6, "init_from": world.pretrained}
     config = XLNetConfig.load(world.config)
     wrong, right = ["training.learning_rte=1.0"], ["training.learning_rate=0.07"]
@@ -73,6 +73,15 @@ def test_first_weights_from_another_model_and_a_limit_of_time(world, tmp_path):
     assert figures["step"] == 1 and config.training.learning_rate == 0.003
     assert XLNetConfig.load(str(tmp_path)).training.learning_rate == 0.07
     assert_same_weights(tmp_path, world.pretrained, load_encoder)
+    assert not (tmp_path / "events.jsonl").exists()
+    capsys.readouterr()
+    other = ["training.learning_rate=0.001", "training.num_steps=70"]
+    assert pretrain(config, world.data, str(tmp_path), other, **start)["step"] == 2
+    said = "training.learning_rate 0.07 -> 0.001, training.num_steps 60 -> 70 from step 1"
+    assert said in capsys.readouterr().err
+    [event] = map(json.loads, (tmp_path / "events.jsonl").read_text().splitlines())
+    changes = {"training.learning_rate": [0.07, 0.001], "training.num_steps": [60, 70]}
+    assert event == {"event": "changed settings", "step": 1, "changes": changes}
 
 
 def tokens(world, split):

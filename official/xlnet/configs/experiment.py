@@ -198,13 +198,22 @@ class XLNetConfig:
         Args:
           earlier: the other configuration.
         """
+        pairs = self.changed_values(earlier).items()
+        return [f"{key}={value!r} (was {was!r})" for key, (was, value) in pairs]
+
+    def changed_values(self, earlier: XLNetConfig) -> dict[str, tuple[Any, Any]]:
+        """Returns {section.key: (earlier value, value)} of the keys whose values differ.
+
+        Args:
+          earlier: the other configuration.
+        """
         was = earlier.as_dict()
-        return [
-            f"{name}.{key}={value!r} (was {was[name].get(key)!r})"
+        return {
+            f"{name}.{key}": (was[name].get(key), value)
             for name, section in self.as_dict().items()
             for key, value in section.items()
             if value != was[name].get(key)
-        ]
+        }
 
     @classmethod
     def of(cls, config: XLNetConfig | dict[str, Any]) -> XLNetConfig:

@@ -7,7 +7,7 @@ import glob
 import math
 import os
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import tensorflow as tf
@@ -67,6 +67,20 @@ class RunLog(Progress):
         _append(os.path.join(self._model_dir, EVENTS_FILE), {"event": event_name, **details})
         text = ", ".join(f"{name} {value}" for name, value in details.items())
         logging.warning("%s: %s", event_name, text)
+
+    def changed_settings(self, step: int, changes: Mapping[str, tuple[Any, Any]]) -> None:
+        """Logs settings that a resumed run has changed, in a line and in `events.jsonl`.
+
+        Args:
+          step: the last step with the earlier values.
+          changes: {key: (earlier value, value)}; nothing is logged without any.
+        """
+        if not changes:
+            return
+        event = {"event": "changed settings", "step": step, "changes": dict(changes)}
+        _append(os.path.join(self._model_dir, EVENTS_FILE), event)
+        texts = [f"{key} {before} -> {now}" for key, (before, now) in changes.items()]
+        self.log_line(f"{', '.join(texts)} from step {step}")
 
     def flush(self) -> None:
         """Flushes the TensorBoard summaries."""

@@ -208,6 +208,7 @@ class Loop(keras.callbacks.Callback):
         if self.is_finished():
             self._warn_of_changes()
             return  # Its configuration still describes the steps that were run.
+        changes = {} if saved is None else self.config.changed_values(load_config(self.output))
         if self.is_chief:
             model_directory.create_model_dir(self.output, self.config, self._vocab)
         end = recorded_end(self.output, lambda: self.step, self.is_chief)
@@ -222,6 +223,7 @@ class Loop(keras.callbacks.Callback):
         self.log: Any = log
         self._writer = CheckpointWriter(self.state, self._folder, self._num_kept, self.is_chief)
         self._loss_scale = self._read_loss_scale()
+        self.log.changed_settings(self.step, changes)
         if advice := advice_on_products(training.products):
             self.log.log_line(advice)
         self.begin()
