@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import contextlib
 import csv
+import io
+import itertools
 import os
+import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
@@ -44,7 +47,8 @@ def require_json_lines(path: str | None) -> None:
 def write_rows(path: str, rows: Sequence[dict[str, Any]]) -> None:
     """Writes a table atomically.
 
-    TSV is not quoted, as this package reads it: tabs and line ends within a value are spaces.
+    In CSV and TSV a missing value is empty, and lists and objects are JSON. TSV is not quoted, as
+    this package reads it: tabs and line ends within a value are spaces.
 
     Args:
       path: the file, whose ending is one of `TABLES`.
@@ -52,24 +56,76 @@ def write_rows(path: str, rows: Sequence[dict[str, Any]]) -> None:
 
     Raises:
       ConfigError: see `check_ending`.
+      DataError: see `check_columns`.
 
     Example:
       >>> write_rows("words.tsv", [{"word": "The", "surprisal": 4.5}])
     """
-    import pandas as pd
-
-    ending, frame = check_ending(path, TABLES), pd.DataFrame(rows)
+    ending = check_ending(path, TABLES)
+    types = column_types(path, rows) if ending == ".parquet" else {}
+    columns = list(dict.fromkeys(name for row in rows for name in row))
     os.makedirs(os.path.dirname(os.path.abspath(path)), exist_ok=True)
     with atomic_write(path) as file:
         if ending == ".parquet":
-            frame.to_parquet(file, index=False)
+            from pyarrow import Table, parquet, schema
+
+            parquet.write_table(Table.from_pylist(list(rows), schema(types)), file)
         elif ending == ".jsonl":
             file.writelines(json_text(row).encode() + b"\n" for row in rows)
-        elif ending == ".csv":
-            frame.to_csv(file, index=False)
         else:
-            frame = frame.replace(r"[\t\r\n]", " ", regex=True)
-            frame.to_csv(file, sep="\t", index=False, quoting=csv.QUOTE_NONE)
+            lines = itertools.chain([columns], ([row.get(x) for x in columns] for row in rows))
+            line_of = _csv_line if ending == ".csv" else _tsv_line
+            file.writelines(line_of(list(map(_field, values))).encode() for values in lines)
+
+
+def check_columns(path: str, rows: Sequence[Mapping[str, Any]]) -> None:
+    """Raises `DataError` if a table cannot hold the columns of rows, before they are written.
+
+    Args:
+      path: the file.
+      rows: some columns of its rows, with all of their values.
+    """
+    if os.path.splitext(path)[1] == ".parquet":
+        column_types(path, rows)
+
+
+def column_types(path: str, rows: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    """Returns {column: its Arrow type}.
+
+    Args:
+      path: the Parquet file, for the message.
+      rows: {column: value}.
+
+    Raises:
+      DataError: a column has values of several types.
+    """
+    import pyarrow
+
+    types: dict[str, Any] = {}
+    for name in dict.fromkeys(name for row in rows for name in row):
+        try:
+            types[name] = pyarrow.array([row.get(name) for row in rows]).type
+        except (pyarrow.ArrowException, OverflowError) as error:
+            expected = "values of one type; write .jsonl, or make them texts"
+            raise DataError(f"{path}, column {name!r}: expected {expected}: {error}") from None
+    return types
+
+
+def _field(value: Any) -> str:
+    """A value as a field of CSV or TSV."""
+    if value is None or value != value:
+        return ""
+    return json_text(value) if isinstance(value, list | dict) else str(value)
+
+
+def _csv_line(fields: Sequence[str]) -> str:
+    line = io.StringIO()
+    csv.writer(line, lineterminator="\n").writerow(fields)
+    return line.getvalue()
+
+
+def _tsv_line(fields: Sequence[str]) -> str:
+    return "\t".join(re.sub(r"[\t\r\n]", " ", field) for field in fields) + "\n"
 
 
 @contextlib.contextmanager
@@ -97,7 +153,12 @@ def vector_file(path: str, rows: Sequence[Mapping[str, Any]], width: int) -> Ite
       ...   write(rows, np.zeros([2, 3], np.float32))
     """
     ending = check_ending(path, (".npy", ".parquet"))
-    schema: Any = _arrow_schema(path, rows, width) if ending == ".parquet" else None
+    schema: Any = None
+    if ending == ".parquet":
+        import pyarrow
+
+        vector_type = pyarrow.list_(pyarrow.float32(), width)
+        schema = pyarrow.schema({**column_types(path, rows), "vector": vector_type})
     writer: Any = None
     os.makedirs(os.path.dirname(os.path.abspath(path)), exist_ok=True)
     with atomic_write(path) as file, contextlib.ExitStack() as stack:
@@ -113,23 +174,8 @@ def vector_file(path: str, rows: Sequence[Mapping[str, Any]], width: int) -> Ite
             if ending == ".npy":
                 file.write(np.ascontiguousarray(vectors, "<f4").tobytes())
             else:
-                vector_type = schema.field("vector").type
                 column = FixedSizeListArray.from_arrays(vectors.ravel(), type=vector_type)
                 others = Table.from_pylist(list(rows), schema.remove(len(schema) - 1))
                 writer.write_table(others.append_column("vector", column))
 
         yield write
-
-
-def _arrow_schema(path: str, rows: Sequence[Mapping[str, Any]], width: int) -> Any:
-    """The columns of rows and, last, `vector`."""
-    import pyarrow
-
-    types: dict[str, Any] = {}
-    for name in dict.fromkeys(name for row in rows for name in row):
-        try:
-            types[name] = pyarrow.array([row.get(name) for row in rows]).type
-        except pyarrow.ArrowException as error:
-            expected = "values of one type; write .jsonl, or make them texts"
-            raise DataError(f"{path}, column {name!r}: expected {expected}: {error}") from None
-    return pyarrow.schema({**types, "vector": pyarrow.list_(pyarrow.float32(), width)})
