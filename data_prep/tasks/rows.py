@@ -44,7 +44,7 @@ def usable(
       rows: the rows.
       example_of: makes an example of a row and its number, from 1; raises `WrongRowError`.
     """
-    for row_number, row in enumerate(rows, start=1):
+    for row_number, row in enumerate(rows, start=reading.num_before + 1):
         if isinstance(row, Example):
             if reading.with_labels and not row.is_labelled:
                 where = f"{reading.path}, row {row_number}"

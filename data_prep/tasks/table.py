@@ -45,7 +45,7 @@ def read_rows(reading: Reading) -> Iterator[Row]:
 
         rows = python_rows(reading)
     width: int | None = None
-    for row_number, row in enumerate(rows, start=1):
+    for row_number, row in enumerate(rows, start=reading.num_before + 1):
         where = f"{reading.path}, row {row_number}"
         if isinstance(row, Example):
             yield row  # type: ignore[misc]

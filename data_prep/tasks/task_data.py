@@ -99,13 +99,16 @@ def read_task(
     return examples, counts
 
 
-def stream_task(source: Any, task: TaskConfig, name: str = "inputs") -> Iterator[Example]:
+def stream_task(
+    source: Any, task: TaskConfig, name: str = "inputs", num_before: int = 0
+) -> Iterator[Example]:
     """Reads unlabelled examples for prediction, one by one.
 
     Args:
       source: see `read_task`; a list has a text or list of texts in place of each tuple.
       task: see `read_task`.
       name: see `read_task`.
+      num_before: number of rows that were read before, by which rows without an id are numbered.
 
     Yields:
       The examples.
@@ -116,6 +119,7 @@ def stream_task(source: Any, task: TaskConfig, name: str = "inputs") -> Iterator
     """
     for subtask, reading in _readings(source, task, name):
         reading.strict, reading.with_labels = True, False
+        reading.num_before = num_before
         for example in read_examples(reading):
             yield _of(subtask, example)
 

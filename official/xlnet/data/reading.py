@@ -30,6 +30,7 @@ class Reading:
       rows: rows of Python to read in place of a file: a frame, columns, or a list.
       classes: names of the classes of columns of integers, as the source says.
       unread: columns that the source says are not data, each with the reason.
+      num_before: number of rows that were read before, for ids and messages.
     """
 
     path: str
@@ -42,9 +43,12 @@ class Reading:
     rows: Any = None
     classes: dict[str, Sequence[str]] = dataclasses.field(default_factory=dict)
     unread: dict[str, str] = dataclasses.field(default_factory=dict)
+    num_before: int = 0
 
     def say(self, message: str) -> None:
         """Says in one line how the file is read, where that is not given by its format."""
+        if self.num_before:  # It has been said.
+            return
         Progress(sys.stderr).log_line(f"{self.path}: {message}")
 
     def reject(self, reason: str, message: str) -> None:

@@ -1,19 +1,21 @@
 """Answers to rows, chunk by chunk: from standard input as it comes, and JSON lines to write.
 
-A killed call leaves the answers that it has to the next one.
+A killed call leaves the answers that it has to the next one. A wrong row of standard input gets an
+error in place of an answer, and the next rows are answered.
 """
 
 from __future__ import annotations
 
 import collections
 import contextlib
+import dataclasses
 import hashlib
 import itertools
 import os
 import re
 import sys
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import IO, Any, TypeVar
 
 from official.xlnet.errors import DataError
@@ -26,6 +28,7 @@ from official.xlnet.runtime.progress import Progress, elapsed_time, minutes_and_
 
 _T = TypeVar("_T")
 _PIPE_BYTES = 1 << 16
+ERROR = "error"  # Column of what is wrong in a row of standard input.
 
 
 def batched(rows: Iterable[_T], size: int) -> Iterator[list[_T]]:
@@ -35,6 +38,23 @@ def batched(rows: Iterable[_T], size: int) -> Iterator[list[_T]]:
         yield chunk
 
 
+@dataclasses.dataclass(frozen=True)
+class WrongRow:
+    """A row of standard input that cannot be answered.
+
+    Attributes:
+      columns: its columns; none if it could not be read.
+      error: what is wrong, with its line.
+    """
+
+    columns: Mapping[str, Any]
+    error: str
+
+    def answer(self) -> dict[str, Any]:
+        """Returns the row that is written for it: its columns and `error`, as JSON."""
+        return {**self.columns, ERROR: self.error}
+
+
 def incoming_rows(size: int) -> Iterator[list[Any]]:
     """Yields the lines of standard input in lists: those that have come, without waiting for more.
 
@@ -42,10 +62,8 @@ def incoming_rows(size: int) -> Iterator[list[Any]]:
       size: the most rows of a list.
 
     Yields:
-      Objects, if the first line begins with a brace; else lines.
-
-    Raises:
-      DataError: a line is not UTF-8, or not JSON.
+      Objects, if the first line begins with a brace; else lines. A line that is not UTF-8, or not
+        JSON, is a `WrongRow`.
     """
     before, is_json = 0, False
     for lines in _incoming_lines():
@@ -55,11 +73,12 @@ def incoming_rows(size: int) -> Iterator[list[Any]]:
             row_type = "a JSON object, as the first one is" if is_json else "a text"
             Progress(sys.stderr).log_line(f"standard input: each line is read as {row_type}")
         rows: list[Any] = []
-        try:
-            for line_number, line in enumerate(lines, before + 1):
+        for line_number, line in enumerate(lines, before + 1):
+            try:
                 rows.append(_row(line, is_json, f"standard input, line {line_number}"))
-        finally:  # Lines before a wrong one are answered.
-            yield from batched(rows, size)
+            except DataError as error:
+                rows.append(WrongRow({}, str(error)))
+        yield from batched(rows, size)
         before += len(rows)
 
 
@@ -92,12 +111,13 @@ class Answers:
       counts: counts that `answer` adds to; counts of kept answers are added, too.
       total: number of rows; 0: unknown.
       noun: name of the rows in the progress display; empty for rows of standard input, for which
-        no progress is displayed.
+        no progress is displayed, and whose errors are answers.
       more: returns what else is said in progress.
 
     Attributes:
       done: number of rows that have been answered.
       kept: number of those that an earlier call has answered.
+      errors: number of rows that could not be answered.
     """
 
     def __init__(
@@ -111,7 +131,7 @@ class Answers:
     ):
         self._chunks, self._answer, self._counts = chunks, answer, counts
         self._total, self._noun, self._more = total, noun, more
-        self.done = self.kept = 0
+        self.done = self.kept = self.errors = 0
 
     @contextlib.contextmanager
     def resuming(self, path: str | None, identity: Any) -> Iterator[Iterator[tuple[Any, Any]]]:
@@ -127,6 +147,10 @@ class Answers:
           identity: JSON of all that answers depend on besides the rows of their chunk and the
             number of rows before it; None: no answer is kept.
 
+        Yields:
+          The iterator. Rows of standard input that cannot be answered are lists of `WrongRow`, in
+            their place, whose answers are None.
+
         Raises:
           DataError: another process is writing the same.
         """
@@ -135,7 +159,12 @@ class Answers:
         nothing = contextlib.nullcontext()
         partial = _partial_file(str(path), identity) if identity is not None else nothing
         with partial as file, nothing if is_seen or not self._noun else elapsed_time(self._said):
-            yield self._answered(file)
+            yield self._answered(_KeptAnswers(file) if file else None)
+
+    def counted(self) -> dict[str, int]:
+        """Returns `resumed_rows` and `errors` for the result of a command, where there are some."""
+        counts = {"resumed_rows": self.kept, "errors": self.errors}
+        return {name: count for name, count in counts.items() if count}
 
     def _said(self) -> str:
         new, left = self.done - self.kept, max(0, self._total - self.done)
@@ -144,27 +173,75 @@ class Answers:
         of_total = f"/{self._total:,}" if self._total else ""
         return f"{self._noun}: {self.done:,}{of_total}{self._more()}{time_left}"
 
-    def _answered(self, file: IO[bytes] | None) -> Iterator[tuple[Any, Any]]:
-        size = 0
+    def _answered(self, kept_answers: _KeptAnswers | None) -> Iterator[tuple[Any, Any]]:
         for chunk in self._chunks:
-            line = file.readline() if file else b""
-            rows = _checksum(chunk) if file else ""
-            kept = parse_json(line.decode(), "the partial file") if line.endswith(b"\n") else []
-            if kept and kept[0] == rows:
-                _, answer, counts = kept
-                self._counts.update(counts)
-                self.kept += len(chunk)
-            else:
-                before = self._counts.copy()
-                answer = self._answer(chunk)
-                if file:
-                    file.truncate(size)  # A line may be incomplete, or answer other rows.
-                    line = json_text([rows, answer, self._counts - before]).encode() + b"\n"
-                    file.write(line)
-                    file.flush()
-            size += len(line)
-            self.done += len(chunk)
-            yield chunk, answer
+            for is_wrong, rows in itertools.groupby(chunk, lambda row: isinstance(row, WrongRow)):
+                if is_wrong:
+                    yield self._wrong([*rows])
+                else:
+                    yield from self._answers_to([*rows], kept_answers)
+
+    def _answers_to(
+        self, rows: list[Any], kept_answers: _KeptAnswers | None
+    ) -> Iterator[tuple[Any, Any]]:
+        """Rows and their answers; of standard input one by one, if one of them is wrong."""
+        kept = kept_answers.to(rows) if kept_answers else None
+        before = self._counts.copy()
+        try:
+            answer, counts = kept or (self._answer(rows), None)
+        except DataError as error:
+            if self._noun:
+                raise
+            self._counts.clear()
+            self._counts.update(before)
+            if len(rows) == 1:
+                columns = rows[0] if isinstance(rows[0], dict) else {}
+                yield self._wrong([WrongRow(columns, str(error))])
+                return
+            for row in rows:
+                yield from self._answers_to([row], kept_answers)
+            return
+        if kept:
+            self._counts.update(counts)
+            self.kept += len(rows)
+        elif kept_answers:
+            kept_answers.add(rows, answer, self._counts - before)
+        self.done += len(rows)
+        yield rows, answer
+
+    def _wrong(self, rows: list[WrongRow]) -> tuple[list[WrongRow], None]:
+        self.errors += len(rows)
+        return rows, None
+
+
+class _KeptAnswers:
+    """Answers in a file of an earlier call, while its rows are those of this call; and new ones.
+
+    Args:
+      file: the file, at its beginning.
+    """
+
+    def __init__(self, file: IO[bytes]):
+        self._file = file
+        self._size = 0  # Of the lines that are of this call.
+
+    def to(self, rows: list[Any]) -> tuple[Any, dict[str, int]] | None:
+        """Returns the answer to the next rows and its counts; None if they were others."""
+        line = self._file.readline()
+        if line.endswith(b"\n"):
+            checksum, answer, counts = parse_json(line.decode(), "the partial file")
+            if checksum == _checksum(rows):
+                self._size += len(line)
+                return answer, counts
+        return None
+
+    def add(self, rows: list[Any], answer: Any, counts: Mapping[str, int]) -> None:
+        """Appends the answer to rows."""
+        self._file.truncate(self._size)  # A line may be incomplete, or answer other rows.
+        line = json_text([_checksum(rows), answer, counts]).encode() + b"\n"
+        self._file.write(line)
+        self._file.flush()
+        self._size += len(line)
 
 
 def _checksum(rows: Sequence[Any]) -> str:

@@ -111,8 +111,7 @@ def embed_texts(call: EmbeddingCall) -> dict[str, Any]:
         "empty": counts["empty"],
         "truncated": counts["truncated"],
     }
-    if answers.kept:
-        summary["resumed_rows"] = answers.kept
+    summary |= answers.counted()
     summary["width"] = embedder.width
     summary["texts_per_second"] = per_second(answers.done - answers.kept, start)
     return summary | check_unknown(counts, call.input)
@@ -142,10 +141,15 @@ def _answer(
     return [spans, base64.b64encode(vectors.astype("<f4").tobytes()).decode()]
 
 
-def _results(answered: Iterable[Any], width: int) -> Iterator[tuple[list[Row], np.ndarray]]:
-    """Rows to write, and their vectors."""
+def _results(answered: Iterable[Any], width: int) -> Iterator[tuple[list[Row], np.ndarray | None]]:
+    """Rows to write, and their vectors; None for wrong rows, which have errors."""
     first = 1
-    for rows, (spans, vectors) in answered:
+    for rows, answer in answered:
+        if answer is None:
+            yield [row.answer() for row in rows], None
+            first += len(rows)
+            continue
+        spans, vectors = answer
         if spans is not None:
             parts = []
             for text_number, (row, spans_of_row) in enumerate(
@@ -157,8 +161,11 @@ def _results(answered: Iterable[Any], width: int) -> Iterator[tuple[list[Row], n
         yield rows, np.frombuffer(base64.b64decode(vectors), "<f4").reshape(len(rows), width)
 
 
-def _lines(results: Iterable[tuple[list[Row], np.ndarray]]) -> Iterator[Row]:
+def _lines(results: Iterable[tuple[list[Row], np.ndarray | None]]) -> Iterator[Row]:
     for rows, vectors in results:
+        if vectors is None:
+            yield from rows
+            continue
         for row, vector in zip(rows, vectors, strict=True):
             # The shortest decimals that give the float32 back.
             yield {**row, "vector": [float(str(x)) for x in vector]}

@@ -66,8 +66,7 @@ def generate_texts(call: GenerationCall, decoder: Decoder | None = None) -> dict
     written = write_answers(call.output, chunks, num_rows, answer, counts)
     log_counts(call.input or "text", {"texts": written["texts"], **counts})
     results = {name: counts[name] for name in ("continued", "filled", "empty")}
-    if "resumed_rows" in written:
-        results["resumed_rows"] = written["resumed_rows"]
+    results |= {name: count for name, count in written.items() if name != "texts"}
     return results | check_unknown(counts, "texts")
 
 
@@ -88,22 +87,22 @@ def write_answers(
       counts: counts that `answer` adds to.
 
     Returns:
-      The number of `texts`, and of `resumed_rows` if there are some.
+      The number of `texts`, and of `resumed_rows` and `errors` if there are some.
     """
     noun = "texts" if num_rows else ""
     answers = Answers(chunks, answer, counts, total=num_rows, noun=noun)
     with answers.resuming(output, identity_of_call()) as answered:
         write_json_lines(output, _with_columns(answered))
-    written = {"texts": answers.done}
-    if answers.kept:
-        written["resumed_rows"] = answers.kept
-    return written
+    return {"texts": answers.done, **answers.counted()}
 
 
 def _with_columns(
-    answered: Iterable[tuple[list[Row], list[dict[str, Any]]]],
+    answered: Iterable[tuple[list[Any], list[dict[str, Any]] | None]],
 ) -> Iterator[dict[str, Any]]:
-    """The rows, with the columns of their answers."""
+    """The rows, with the columns of their answers; of wrong ones, their errors."""
     for rows, answers in answered:
+        if answers is None:
+            yield from (row.answer() for row in rows)
+            continue
         for row, columns in zip(rows, answers, strict=True):
             yield {**row, **columns}

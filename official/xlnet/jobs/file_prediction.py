@@ -21,8 +21,8 @@ from official.xlnet.data.graph_names import columns_of_inputs
 from official.xlnet.data.json_lines import write_json_lines
 from official.xlnet.data.result_files import require_json_lines
 from official.xlnet.data.text_counts import check_unknown, log_counts
-from official.xlnet.data.text_files import Answers, batched, incoming_rows
-from official.xlnet.errors import require_config
+from official.xlnet.data.text_files import Answers, WrongRow, batched, incoming_rows
+from official.xlnet.errors import DataError, require_config
 from official.xlnet.files.arguments import STANDARD
 from official.xlnet.jobs.identity import identity_of_call
 from official.xlnet.modeling.kernels.product_type import matmul_precision
@@ -98,13 +98,22 @@ def _write(
     noun = "" if input == STANDARD else "rows"
     work = Answers(chunks, lambda chunk: list(predict(chunk)), counts, noun=noun)
     with work.resuming(output, identity) as answered:
-        write_json_lines(output, (row for _, answers in answered for row in answers))
+        write_json_lines(output, _predictions(answered))
     unknown = check_unknown(counts, input)
     log_counts(input, {"rows": work.done, **counts})
     result = {"rows": work.done, "rows_per_second": per_second(work.done - work.kept, start)}
-    if work.kept:
-        result["resumed_rows"] = work.kept
-    return result | counts | unknown
+    return result | work.counted() | counts | unknown
+
+
+def _predictions(
+    answered: Iterable[tuple[list[Any], list[dict[str, Any]] | None]],
+) -> Iterator[dict[str, Any]]:
+    """The predictions of rows; of wrong ones, their errors."""
+    for rows, predictions in answered:
+        if predictions is None:
+            yield from (row.answer() for row in rows)
+        else:
+            yield from predictions
 
 
 def _chunks(
@@ -121,14 +130,52 @@ def _chunks(
     return batched(itertools.islice(stream_task(path, settings), first, stop), size)
 
 
-def _incoming(settings: TaskConfig, size: int) -> Iterator[list[Example]]:
-    """The examples of standard input, as they come."""
-    waiting: collections.deque[Any] = collections.deque()
-    # The readers of tables take one row for each example.
-    examples = stream_task(iter(waiting.popleft, None), settings, "standard input")
+def _incoming(settings: TaskConfig, size: int) -> Iterator[list[Any]]:
+    """The examples of standard input, as they come; of wrong rows, a `WrongRow`."""
+    num_read = 0
+    examples = _OneByOne(settings)
     for rows in incoming_rows(size):
-        waiting.extend(rows)
-        yield [next(examples) for _ in rows]
+        chunk = []
+        for row in rows:
+            chunk.append(examples.example_of(row, num_read))
+            num_read += 1
+        yield chunk
+
+
+class _OneByOne:
+    """Reads examples of rows that come one by one.
+
+    Args:
+      settings: settings of the task.
+    """
+
+    def __init__(self, settings: TaskConfig):
+        self._settings = settings
+        self._waiting: collections.deque[Any] = collections.deque()
+        self._examples: Iterator[Example] | None = None
+
+    def example_of(self, row: Any, num_before: int) -> Example | WrongRow:
+        """The example of a row, or what is wrong with it.
+
+        Args:
+          row: a text, an object with columns, or a `WrongRow`.
+          num_before: number of rows before it.
+        """
+        if isinstance(row, WrongRow):
+            self._examples = None  # The next reader counts it.
+            return row
+        if self._examples is None:
+            self._waiting.clear()
+            # The readers of tables take one row for each example.
+            rows = iter(self._waiting.popleft, None)
+            self._examples = stream_task(rows, self._settings, "standard input", num_before)
+        self._waiting.append(row)
+        try:
+            return next(self._examples)
+        except DataError as error:
+            self._examples = None  # A reader ends with its first error.
+            columns = row if isinstance(row, dict) else {"text": row}
+            return WrongRow(columns, str(error))
 
 
 def _part_of(shard: str | None) -> tuple[int, int]:

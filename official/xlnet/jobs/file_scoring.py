@@ -14,8 +14,8 @@ from official.xlnet.configs.registry import ORDER_ESTIMATES
 from official.xlnet.data.json_lines import write_json_lines
 from official.xlnet.data.result_files import require_json_lines
 from official.xlnet.data.text_counts import check_unknown, log_counts
-from official.xlnet.data.text_files import Answers
-from official.xlnet.errors import require_data
+from official.xlnet.data.text_files import Answers, WrongRow
+from official.xlnet.errors import DataError, require_data
 from official.xlnet.inference.language_model import loaded
 from official.xlnet.inference.orders import OF_WINDOWS
 from official.xlnet.inference.score import Score, standard_error
@@ -147,6 +147,42 @@ class ScoredRow(NamedTuple):
         return {"only_unknown": True} if self.is_unknown else {}
 
 
+@dataclasses.dataclass(frozen=True)
+class UnscoredRow:
+    """A row of standard input that cannot be scored, in the place of a `ScoredRow`.
+
+    Attributes:
+      wrong: the row, and what is wrong.
+    """
+
+    wrong: WrongRow
+
+    def columns(self) -> dict[str, Any]:
+        """Returns the columns of the input and `error`, as JSON."""
+        return self.wrong.answer()
+
+    def marks(self) -> dict[str, bool]:
+        """Returns nothing, as there is no score."""
+        return {}
+
+
+def all_scored(rows: Iterable[ScoredRow | UnscoredRow]) -> list[ScoredRow]:
+    """Returns all rows, for a result that is of all of them.
+
+    Args:
+      rows: see `FileScoring.scored`.
+
+    Raises:
+      DataError: one of them cannot be scored.
+    """
+    scored = []
+    for row in rows:
+        if isinstance(row, UnscoredRow):
+            raise DataError(row.wrong.error)
+        scored.append(row)
+    return scored
+
+
 class FileScoring:
     """Scores the texts of a call in chunks; a killed call is resumed by the same call.
 
@@ -180,7 +216,8 @@ class FileScoring:
         self._counts = self.scorer.tokenizer.counts
         self.num_texts = self.num_tokens = 0
         self.log_likelihood = 0.0
-        self._num_empty = self._num_unknown = self._num_resumed = 0
+        self._num_empty = self._num_unknown = 0
+        self._counted_rows: dict[str, int] = {}
         self._order_totals = np.zeros(0)
 
     def require_one_window(self, texts_of: Callable[[Row], str], purpose: str) -> None:
@@ -207,8 +244,11 @@ class FileScoring:
             self.require_one_window(lambda row: self._call.placed(row)[0], purpose)
 
     @contextlib.contextmanager
-    def scored(self) -> Iterator[Iterator[ScoredRow]]:
-        """Context manager that yields an iterator over the rows with their scores."""
+    def scored(self) -> Iterator[Iterator[ScoredRow | UnscoredRow]]:
+        """Context manager that yields an iterator over the rows with their scores.
+
+        Rows of standard input may be an `UnscoredRow`; those of files are not.
+        """
         answers = Answers(
             self._chunks,
             self._answer,
@@ -219,7 +259,7 @@ class FileScoring:
         )
         with answers.resuming(self._call.output, identity_of_call()) as answered:
             yield self._counted(answered)
-        self._num_resumed = answers.kept
+        self._counted_rows = answers.counted()
 
     def results(self, metrics: dict[str, Any] | None = None) -> dict[str, Any]:
         """Logs the counts of the call; returns them and its metrics.
@@ -234,8 +274,7 @@ class FileScoring:
         }
         source = self._call.input or "text"
         log_counts(source, {**results, **self._counts})
-        if self._num_resumed:
-            results["resumed_rows"] = self._num_resumed
+        results |= self._counted_rows
         results["tokens"] = self.num_tokens
         results["log_likelihood"] = self.log_likelihood
         error = standard_error(self._order_totals)
@@ -273,9 +312,14 @@ class FileScoring:
                 answers[-1].append(score.entropies.tolist())
         return answers
 
-    def _counted(self, answered: Iterable[tuple[list[Row], list[Any]]]) -> Iterator[ScoredRow]:
+    def _counted(
+        self, answered: Iterable[tuple[list[Any], list[Any] | None]]
+    ) -> Iterator[ScoredRow | UnscoredRow]:
         """Rows and their scores, which are added to the counts."""
         for rows, answers in answered:
+            if answers is None:
+                yield from map(UnscoredRow, rows)
+                continue
             for row, answer in zip(rows, answers, strict=True):
                 pieces, log_likelihoods, offsets, order_totals, measured, *entropies = answer
                 text, spans = self._call.placed(row)

@@ -93,6 +93,52 @@ def test_each_line_is_answered_before_the_next_one_is_sent(verb, world, streams,
         assert found == row if verb == "generate" else np.allclose(found, row, atol=1e-5)
 
 
+# Lines that cannot be answered, and what their errors name.
+WRONG = {
+    b"{": "line 2 is not valid JSON",
+    b"\xff\xfe": "line 3: expected UTF-8",
+    b"[1]": "line 4: expected an object",
+    b'{"id": 7}': "row 5",
+    b'{"id": 8, "text": 5.0e400}': "row 6",
+    b"": "line 7 is not valid JSON",
+}
+
+
+@pytest.mark.usefixtures("eager")
+@pytest.mark.parametrize(
+    "verb",
+    [
+        *("score", "predict"),
+        *(pytest.param(verb, marks=pytest.mark.slow) for verb in ("embed", "generate")),
+    ],
+)
+def test_a_wrong_line_gets_an_error_and_the_next_ones_are_answered(verb, world, streams, capsys):
+    flags, (to, of, output) = flags_of(verb, world), streams
+    good = b'{"text": "The cat sat.", "id": "a"}'
+    answers = []
+
+    def ask():
+        with to:
+            for line in (good, *WRONG, good):
+                to.write(line + b"\n")
+                answers.append(answer_of(of))
+
+    asker = threading.Thread(target=ask)
+    asker.start()
+    with contextlib.redirect_stdout(output):
+        assert cli.main([*flags, "--input=-", "--output=-"]) == 0
+    asker.join(SECONDS)
+    name, (first, *wrong, last) = VERBS[verb][1], answers
+    assert first["id"] == last["id"] == "a" and "error" not in {*first, *last}
+    assert verb == "generate" or str(first[name]) == str(last[name])
+    for row, message in zip(wrong, WRONG.values(), strict=True):
+        assert f"standard input, {message}" in row["error"] and name not in row
+    assert [row.get("id") for row in wrong[3:5]] == [7, 8]  # What could be read comes back.
+    results = json.loads(capsys.readouterr().err.splitlines()[-1])
+    assert results["errors"] == len(WRONG)
+    assert results.get("texts", results.get("rows", 2)) == 2
+
+
 @pytest.mark.usefixtures("eager")
 def test_a_reader_that_has_enough_ends_it(world, streams, capsys):
     """As in `cat lines | xlnet embed --input=- --output=- | head -1`."""

@@ -9,8 +9,8 @@ import sys
 import pytest
 
 from official.xlnet.data.json_lines import write_json_lines
-from official.xlnet.data.text_files import Answers, batched
-from official.xlnet.errors import DataError
+from official.xlnet.data.text_files import Answers, WrongRow, batched
+from official.xlnet.errors import DataError, require_data
 from official.xlnet.files.atomic import atomic_write
 
 
@@ -105,15 +105,49 @@ def test_lines_are_read_as_they_come():
 @pytest.mark.parametrize(
     ("lines", "rows", "message"),
     [
-        (b'{"a": 1}\n{"a": [2]}', "[{'a': 1}]\n[{'a': [2]}]\n", ""),
-        (b'\xef\xbb\xbf{"a": 1}\n\n', "[{'a': 1}]\n", "standard input, line 2 is not valid JSON"),
-        (b'{"a": 1}\n[2]\n', "[{'a': 1}]\n", "standard input, line 2: expected an object, got [2]"),
-        (b"a\nb\n\xfc\n", "['a', 'b']\n", "standard input, line 3: expected UTF-8"),
-        (b"", "", ""),
+        (b'{"a": 1}\n{"a": [2]}', [{"a": 1}, {"a": [2]}], ""),
+        (b'\xef\xbb\xbf{"a": 1}\n\n{"a": 3}', [{"a": 1}, None, {"a": 3}], "2 is not valid JSON"),
+        (b'{"a": 1}\n[2]\n{}\n', [{"a": 1}, None, {}], "2: expected an object, got [2]"),
+        (b"a\nb\n\xfc\nc", ["a", "b", None, "c"], "3: expected UTF-8"),
+        (b"\xfc\nc", [None, "c"], "1: expected UTF-8"),
+        (b"", [], ""),
     ],
 )
 def test_lines_are_objects_if_the_first_one_is(lines, rows, message):
+    """A line that cannot be read is an error in its place, and the next ones are read."""
     command = [sys.executable, "-c", READ]
-    done = subprocess.run(command, input=lines, capture_output=True)
-    assert (done.stdout.decode(), bool(done.returncode)) == (rows, bool(message))
-    assert message in done.stderr.decode()
+    done = subprocess.run(command, input=lines, stdout=subprocess.PIPE, check=True)
+    found = [row for line in done.stdout.decode().splitlines() for row in eval(line)]
+    for row, expected in zip(found, rows, strict=True):
+        if expected is None:
+            assert isinstance(row, WrongRow) and not row.columns
+            assert f"standard input, line {message}" in row.error
+        else:
+            assert row == expected
+
+
+@pytest.mark.parametrize("size", [1, 2, 3, 5])
+def test_a_wrong_row_of_a_stream_has_an_error_in_its_place(size):
+    """Whether it is found when it is read or when it is answered."""
+    rows = [3, WrongRow({}, "not read"), 5, -1, 7, WrongRow({"id": 3}, "no text"), -2]
+    counts = collections.Counter()
+
+    def answer(chunk):
+        for row in chunk:
+            counts["begun"] += 1
+            require_data(row > 0, "the row", "a positive number", row)
+        return [row**2 for row in chunk]
+
+    work = Answers(batched(rows, size), answer, counts)
+    found = []
+    with work.resuming(None, None) as answered:
+        for chunk, answers in answered:
+            found += [row.answer() for row in chunk] if answers is None else answers
+    assert [x if isinstance(x, int) else x["error"].partition(":")[0] for x in found] == [
+        *(9, "not read", 25, "the row", 49, "no text", "the row")
+    ]
+    assert found[5]["id"] == 3 and counts["begun"] == work.done == 3
+    assert work.counted() == {"errors": 4}
+    of_file = Answers([[3], [-1]], answer, counts, noun="rows")
+    with pytest.raises(DataError, match="a positive number"), of_file.resuming(None, None) as rest:
+        list(rest)

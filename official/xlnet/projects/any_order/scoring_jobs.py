@@ -12,8 +12,15 @@ from data_prep.tasks.rows import numbers
 from data_prep.tasks.text_rows import Row, read_text_rows
 from official.xlnet.configs.validation import require
 from official.xlnet.data.json_lines import write_json_lines
-from official.xlnet.data.result_files import TABLES, check_ending, require_json_lines, write_rows
-from official.xlnet.data.text_files import batched
+from official.xlnet.data.result_files import (
+    TABLES,
+    check_columns,
+    check_ending,
+    require_json_lines,
+    write_rows,
+)
+from official.xlnet.data.text_files import WrongRow, batched
+from official.xlnet.errors import DataError
 from official.xlnet.inference.score import Score
 from official.xlnet.inference.scoring import Scorer
 from official.xlnet.jobs import file_scoring
@@ -21,6 +28,8 @@ from official.xlnet.jobs.file_scoring import (
     FileScoring,
     ScoredRow,
     ScoringCall,
+    UnscoredRow,
+    all_scored,
     check_context,
 )
 from official.xlnet.projects.any_order.consistency import (
@@ -64,6 +73,9 @@ def score_words(call: WordsCall) -> dict[str, Any]:
     if call.output:
         check_ending(call.output, TABLES)
     chunks, num_rows = call.chunks(format=call.format)
+    if call.output and num_rows:
+        chunks = iter(held := [*chunks])
+        check_columns(call.output, [_other_columns(row) for chunk in held for row in chunk])
     if call.word_ends:
         job = FileScoring(call, chunks, num_rows, _measure_word_ends(call))
         job.require_one_window(lambda row: call.placed(row)[0], "word_ends")
@@ -91,11 +103,15 @@ def _measure_word_ends(call: WordsCall) -> Callable[[Scorer, list[Row]], Sequenc
     return measure
 
 
-def _word_rows(scored: Iterable[ScoredRow], call: WordsCall) -> Iterator[dict[str, Any]]:
+def _word_rows(
+    scored: Iterable[ScoredRow | UnscoredRow], call: WordsCall
+) -> Iterator[dict[str, Any]]:
     """The rows of the words of texts."""
     for text_number, text in enumerate(scored, start=1):
-        columns: dict[str, Any] = {"text_id": text_number}
-        columns |= {name: value for name, value in text.row.items() if name not in _TEXT}
+        if isinstance(text, UnscoredRow):
+            yield {"text_id": text_number, **text.columns()}
+            continue
+        columns: dict[str, Any] = {"text_id": text_number, **_other_columns(text.row)}
         words = words_of(text.score, call.punctuation, call.unit)
         with_ends: Sequence[float] = []
         if call.word_ends:
@@ -111,6 +127,11 @@ def _word_rows(scored: Iterable[ScoredRow], call: WordsCall) -> Iterator[dict[st
             row["start"] -= text.start
             row["end"] -= text.start
             yield row
+
+
+def _other_columns(row: Row) -> dict[str, Any]:
+    """The columns besides the texts, which the rows of words have."""
+    return {name: value for name, value in row.items() if name not in _TEXT}
 
 
 _TEXT = ("text", "context")
@@ -138,8 +159,11 @@ def score_consistency(call: ConsistencyCall) -> dict[str, Any]:
     job.require_one_window(lambda row: row["text"], "consistency")
     measured: list[Consistency] = []
 
-    def columns(scored: Iterable[ScoredRow]) -> Iterator[dict[str, Any]]:
+    def columns(scored: Iterable[ScoredRow | UnscoredRow]) -> Iterator[dict[str, Any]]:
         for text in scored:
+            if isinstance(text, UnscoredRow):
+                yield text.columns()
+                continue
             measured.append(Consistency(*text.measured))
             yield {**text.columns(), **measured[-1]._asdict(), **text.marks()}
 
@@ -165,6 +189,9 @@ def score_norms(call: NormsCall) -> dict[str, Any]:
     chunks, num_rows = call.chunks(needed)
     held = [*chunks]  # All of them are checked before any is scored.
     rows = [row for chunk in held for row in chunk]
+    for row in rows:
+        if isinstance(row, WrongRow):
+            raise DataError(row.error)
     _column("norms", call.norms, rows)
     norms = numbers(rows, call.norms, call.input or "text")
     groups = _column("group", call.group, rows) if call.group else []
@@ -176,7 +203,7 @@ def score_norms(call: NormsCall) -> dict[str, Any]:
     job = FileScoring(call, held, num_rows)
     job.require_window_of_order()
     with job.scored() as scored:
-        texts = list(scored)
+        texts = all_scored(scored)
         log_likelihoods = [text.score.total for text in texts]
         metrics = norm_correlations(log_likelihoods, norms, groups, call.seed, clusters)
         if baseline:
@@ -220,10 +247,12 @@ def score_pairs(call: PairsCall) -> dict[str, Any]:
         for name in call.cluster:
             _column("cluster", name, pairs)
         rows, formulas, metric = _good_then_bad(pairs), [], ""
+        if call.output:
+            check_columns(call.output, pairs)
     job = FileScoring(call, batched(rows, file_scoring.CHUNK_SIZE), len(rows))
     job.require_window_of_order()
     with job.scored() as scored:
-        texts = list(scored)
+        texts = all_scored(scored)
         if formulas:
             compared, group = _suite_rows(texts, formulas, metric), call.group or "prediction"
         else:

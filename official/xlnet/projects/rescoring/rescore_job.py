@@ -19,6 +19,7 @@ from official.xlnet.jobs.file_scoring import (
     FileScoring,
     ScoredRow,
     ScoringCall,
+    all_scored,
 )
 from official.xlnet.projects.rescoring.formats import empty_lists
 
@@ -72,7 +73,8 @@ def rescore_hypotheses(call: RescoringCall) -> dict[str, Any]:
     job.require_window_of_order()
     with job.scored() as scored:
         if weights:
-            write_json_lines(call.output, _best(scored, weights, empty_lists(str(call.input))))
+            best = _best(all_scored(scored), weights, empty_lists(str(call.input)))
+            write_json_lines(call.output, best)
         else:
             write_json_lines(call.output, ({**text.columns(), **text.marks()} for text in scored))
     return job.results()
