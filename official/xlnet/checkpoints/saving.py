@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import copy
 import os
-import tempfile
 from collections.abc import Sequence
 from typing import Any
 
@@ -19,6 +18,7 @@ from official.xlnet.configs.data import TEXT_SETTINGS
 from official.xlnet.configs.validation import require
 from official.xlnet.errors import require_config
 from official.xlnet.files.arguments import AnyPath, OutputDirectory
+from official.xlnet.files.atomic import temporary_path
 from official.xlnet.files.public import public
 from official.xlnet.modeling.models.xlnet_classifier import XLNetClassifier
 from official.xlnet.modeling.models.xlnet_pretrainer import XLNetPretrainer
@@ -99,7 +99,7 @@ def save_pretrained(
         parts["head"] = sigmoid_head(model)
     checkpoint = tf.train.Checkpoint(model=tf.train.Checkpoint(**parts))
     os.makedirs(model_dir, exist_ok=True)
-    with tempfile.TemporaryDirectory(prefix=".", suffix=".tmp", dir=model_dir) as new:
+    with temporary_path(model_dir, model_dir, is_folder=True) as new:
         create_model_dir(new, config, tokenizer.model_file)
         with plain_folder(new) as folder, merged_weights(model):
             checkpoint.save(os.path.join(folder, "ckpt"))

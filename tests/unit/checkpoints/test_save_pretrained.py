@@ -1,6 +1,7 @@
 """`save_pretrained`: `load_encoder`, `load_pretrainer` and the commands read what it writes."""
 
 import os
+import pathlib
 
 import numpy as np
 import pytest
@@ -8,6 +9,7 @@ import tensorflow as tf
 import yaml
 
 from official import xlnet
+from official.xlnet.checkpoints import saving
 from official.xlnet.configs.experiment import XLNetConfig
 from tests.helpers.compare import assert_refused, assert_same_variables
 from tests.helpers.compiled import make_model
@@ -37,6 +39,24 @@ def test_a_pretrainer_after_training(tmp_path, vocabulary):
 
 def test_a_model_is_replaced_whole_or_stays(tmp_path, vocabulary, monkeypatch):
     assert_a_model_is_replaced_whole_or_stays(str(tmp_path / "model"), vocabulary, monkeypatch)
+
+
+def test_what_a_kill_has_left_is_removed_by_the_next_call(tmp_path, vocabulary, monkeypatch):
+    model, folder = tiny_encoder(1, vocab_size=VOCAB_SIZE), tmp_path / "model"
+    temporary, create = [], saving.create_model_dir
+
+    def create_and_note(new, *rest):
+        temporary.append(pathlib.Path(new))
+        create(new, *rest)
+
+    monkeypatch.setattr(saving, "create_model_dir", create_and_note)
+    xlnet.save_pretrained(model, folder, vocabulary)
+    names = sorted(os.listdir(folder))
+    assert temporary[0].parent == folder and temporary[0].name not in names
+    temporary[0].mkdir()  # As a killed process leaves it: no process holds its lock.
+    (temporary[0] / "config.yaml").touch()
+    xlnet.save_pretrained(model, folder, vocabulary)
+    assert sorted(os.listdir(folder)) == names
 
 
 PAIRS = [
