@@ -3,12 +3,15 @@
 import csv
 import datetime
 import io
+import itertools
 import json
 import random
 
 import pyarrow as pa
 import pyarrow.feather
 import pyarrow.parquet
+
+from official.xlnet import cli
 
 WORDS = ["", "a", "007", "1e5", "NA", "nan", "None", "true", " x ", 'say "hi"', '"', "a,b", "a;b"]
 WORDS += ["a\tb", "line\nbreak", "naïve", "=1+1", "\u2028", "\U0001f642", "-", "null", "[1]", "\\n"]
@@ -167,3 +170,42 @@ def without_gaps(value):
     if isinstance(value, dict):
         return {key: without_gaps(item) for key, item in value.items() if item is not None}
     return [without_gaps(item) for item in value] if isinstance(value, list) else value
+
+
+NO_TYPE, TAKEN = "expected values of one type", "without the columns that are written"
+
+
+def check_verb(arguments, ending, texts, folder, output_ending, dropped, capfd, draws=6):
+    """Runs a verb on drawn files: rows come back in order, or it is refused before it begins.
+
+    Args:
+      arguments: the verb and its flags, without those of files.
+      ending: format of the input.
+      texts: {column: texts}.
+      folder: folder for files.
+      output_ending: format of the output.
+      dropped: columns of the input that the verb does not write, as it has rows for parts of texts.
+      capfd: pytest's fixture.
+      draws: number of files.
+    """
+    output, num_back = folder / f"out.{output_ending}", 0
+    for seed in range(draws):
+        source, expected = draw_file(seed, ending, texts, folder, num_written=seed // 2 % 2)
+        status = cli.main([*arguments, f"--input={source}", f"--output={output}"])
+        _, error = capfd.readouterr()
+        if status:
+            assert status == 2 and (TAKEN in error or NO_TYPE in error), error
+            assert not output.exists() and "texts: 0" not in error
+            continue
+        kept = [{name: row[name] for name in row if name not in dropped} for row in expected]
+        rows = read_written(output)
+        if dropped:  # Several rows, or none, for each of the input.
+            groups = itertools.groupby(rows, lambda row: row["text_id"])
+            rows = [next(group) for _, group in groups]
+            numbers = [int(row["text_id"]) for row in rows]
+            kept = [kept[number - 1] for number in numbers]
+            assert numbers == sorted(numbers) and len(numbers) > 1
+        assert_same_rows(rows, kept, output_ending)
+        output.unlink()
+        num_back += 1
+    assert num_back

@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import csv
 import io
-import itertools
 import os
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -73,9 +72,10 @@ def write_rows(path: str, rows: Sequence[dict[str, Any]]) -> None:
         elif ending == ".jsonl":
             file.writelines(json_text(row).encode() + b"\n" for row in rows)
         else:
-            lines = itertools.chain([columns], ([row.get(x) for x in columns] for row in rows))
             line_of = _csv_line if ending == ".csv" else _tsv_line
-            file.writelines(line_of(list(map(_field, values))).encode() for values in lines)
+            file.write(line_of(columns).encode())
+            for row in rows:
+                file.write(line_of([_field(row.get(name)) for name in columns]).encode())
 
 
 def check_columns(path: str, rows: Sequence[Mapping[str, Any]]) -> None:

@@ -16,7 +16,7 @@ from data_prep.tasks.text_rows import Row, text_chunks
 from official.xlnet.checkpoints.any_format import load_tokenizer
 from official.xlnet.checkpoints.model_directory import load_encoder
 from official.xlnet.data.json_lines import write_json_lines
-from official.xlnet.data.result_files import VECTORS, check_ending, vector_file
+from official.xlnet.data.result_files import VECTORS, check_columns, check_ending, vector_file
 from official.xlnet.data.text_counts import check_unknown, log_counts
 from official.xlnet.data.text_files import Answers
 from official.xlnet.errors import ConfigError, require_config
@@ -80,8 +80,11 @@ def embed_texts(call: EmbeddingCall) -> dict[str, Any]:
     # All columns of a table are known before the first row is written.
     held = [] if call.is_lines else [*chunks]
     rows = [row for chunk in held for row in chunk]
+    columns = [_part(1, row, (0, 0)) for row in rows] if call.has_parts else rows
     if call.output.endswith(".npy"):
         _log_other_columns(call, rows)
+    elif held:
+        check_columns(call.output, columns)
     with waiting("reading the model"):
         tokenizer, encoder = load_tokenizer(call.model), load_encoder(call.model)
     layers = call.layers or call.layer
@@ -101,9 +104,9 @@ def embed_texts(call: EmbeddingCall) -> dict[str, Any]:
         if call.is_lines:
             write_json_lines(call.output, _lines(results))
         else:
-            columns = [_part(1, row, (0, 0)) for row in rows] if call.has_parts else rows
             with vector_file(call.output, columns, embedder.width) as write:
                 for written_rows, vectors in results:
+                    assert vectors is not None  # There are no wrong rows in a file.
                     write(written_rows, vectors)
     log_counts(call.input, {"texts": answers.done, **counts})
     summary: dict[str, Any] = {
