@@ -98,7 +98,7 @@ def mean_consistency(measured: Iterable[Consistency]) -> dict[str, Any]:
     defined = [values for values in measured if None not in values]
     if not defined:
         return {**Consistency(None, None)._asdict(), "compared_texts": 0}
-    means = Consistency(*np.mean(defined, axis=0).tolist())
+    means = Consistency(*np.mean(np.array(defined, float), axis=0).tolist())
     return {**means._asdict(), "compared_texts": len(defined)}
 
 
