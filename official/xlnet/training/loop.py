@@ -213,10 +213,15 @@ class Loop(keras.callbacks.Callback):
             model_directory.create_model_dir(self.output, self.config, self._vocab)
         end = recorded_end(self.output, lambda: self.step, self.is_chief)
         with end, self.workers.lost_worker_errors():
-            self._train_steps(model, saved)
+            self._train_steps(model, saved, changes)
 
-    def _train_steps(self, model: TrainableModel, saved: SavedState | None) -> None:
-        """Takes the steps after `step`; see `train`."""
+    def _train_steps(
+        self,
+        model: TrainableModel,
+        saved: SavedState | None,
+        changes: Mapping[str, tuple[Any, Any]],
+    ) -> None:
+        """Takes the steps after `step`, with settings that have changed; see `train`."""
         training = self.config.training
         data = self.batches(saved)
         log = RunLog(self.output, self.step, training.json_log) if self.is_chief else NoLog()
