@@ -29,6 +29,7 @@ from official.xlnet.modeling.kernels.product_type import matmul_precision
 from official.xlnet.runtime.progress import per_second
 
 Predict = Callable[[Iterable[Example]], Iterator[dict[str, Any]]]
+_STANDARD_INPUT = "standard input"  # In messages.
 _REQUESTS = 64  # Whose answers are written together.
 
 
@@ -168,14 +169,15 @@ class _OneByOne:
             self._waiting.clear()
             # The readers of tables take one row for each example.
             rows = iter(self._waiting.popleft, None)
-            self._examples = stream_task(rows, self._settings, "standard input", num_before)
+            self._examples = stream_task(rows, self._settings, _STANDARD_INPUT, num_before)
         self._waiting.append(row)
         try:
             return next(self._examples)
         except DataError as error:
             self._examples = None  # A reader ends with its first error.
             columns = row if isinstance(row, dict) else {"text": row}
-            return WrongRow(columns, str(error))
+            place = f"{_STANDARD_INPUT}, row {num_before + 1}:"
+            return WrongRow(columns, str(error).replace(f"{_STANDARD_INPUT}:", place))
 
 
 def _part_of(shard: str | None) -> tuple[int, int]:
