@@ -7,7 +7,7 @@ from data_prep.tasks.text_rows import read_text_rows
 from official.xlnet.data.json_lines import write_json_lines
 from official.xlnet.data.result_files import vector_file, write_rows
 from official.xlnet.errors import DataError
-from tests.helpers.drawn_rows import (
+from tests.helpers.oracles.drawn_rows import (
     FORMATS,
     assert_same_rows,
     check_verb,

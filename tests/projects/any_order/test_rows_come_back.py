@@ -2,7 +2,7 @@
 
 import pytest
 
-from tests.helpers.drawn_rows import FORMATS, check_verb
+from tests.helpers.oracles.drawn_rows import FORMATS, check_verb
 
 TEXTS = {"text": ["The cat, sat.", "", ' "so" \u2028', "And then ____", "na\u00efve", "7"]}
 BLANKS = {"text": ["The ____ sat.", "____", "so ____"]}
