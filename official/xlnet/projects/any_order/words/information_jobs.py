@@ -10,9 +10,14 @@ import numpy as np
 
 from data_prep.tasks.text_rows import Row
 from official.xlnet.data.json_lines import write_json_lines
-from official.xlnet.data.result_files import TABLES, check_ending, write_rows
+from official.xlnet.data.result_files import TABLES, check_columns, check_ending, write_rows
 from official.xlnet.inference.scoring import Scorer
-from official.xlnet.jobs.file_scoring import FileScoring, ScoredRow, ScoringCall
+from official.xlnet.jobs.file_scoring import (
+    FileScoring,
+    ScoredRow,
+    ScoringCall,
+    UnscoredRow,
+)
 from official.xlnet.projects.any_order.words.information import WordPair, mutual_information
 
 _TEXT = ("text", "context")
@@ -31,11 +36,19 @@ class InformationCall(ScoringCall):
         return {"text_id", *(field.name for field in dataclasses.fields(WordPair))}
 
 
+def _other_columns(row: Row) -> dict[str, Any]:
+    """The columns besides the texts, which the rows of two words have."""
+    return {name: value for name, value in row.items() if name not in _TEXT}
+
+
 def measure_information(call: InformationCall) -> dict[str, Any]:
     """Writes a row for each two words; see `verbs.mutual_information_file`."""
     if call.output:
         check_ending(call.output, TABLES)
     chunks, num_rows = call.chunks(format=call.format)
+    if call.output and num_rows:
+        chunks = iter(held := [*chunks])
+        check_columns(call.output, [_other_columns(row) for chunk in held for row in chunk])
 
     def measure(scorer: Scorer, rows: list[Row]) -> list[Any]:
         texts, spans = zip(*(call.placed(row) for row in rows), strict=True)
@@ -47,10 +60,13 @@ def measure_information(call: InformationCall) -> dict[str, Any]:
     job.require_one_window(lambda row: call.placed(row)[0], "mutual information")
     gaps: list[float] = []
 
-    def pair_rows(scored: Iterable[ScoredRow]) -> Iterator[dict[str, Any]]:
+    def pair_rows(scored: Iterable[ScoredRow | UnscoredRow]) -> Iterator[dict[str, Any]]:
         for text_number, text in enumerate(scored, start=1):
             columns: dict[str, Any] = {"text_id": text_number}
-            columns |= {name: value for name, value in text.row.items() if name not in _TEXT}
+            if isinstance(text, UnscoredRow):
+                yield columns | text.columns()
+                continue
+            columns |= _other_columns(text.row)
             for values in text.measured:
                 pair = WordPair(*values)
                 gaps.append(abs(pair.information - pair.reversed_information))
