@@ -77,7 +77,7 @@ def test_first_weights_from_another_model_and_a_limit_of_time(world, tmp_path, c
     capsys.readouterr()
     other = ["training.learning_rate=0.001", "training.num_steps=70"]
     assert pretrain(config, world.data, str(tmp_path), other, **start)["step"] == 2
-    said = "training.learning_rate 0.07 -> 0.001, training.num_steps 60 -> 70 from step 1"
+    said = "training.num_steps 60 -> 70, training.learning_rate 0.07 -> 0.001 from step 1"
     assert said in capsys.readouterr().err
     [event] = map(json.loads, (tmp_path / "events.jsonl").read_text().splitlines())
     changes = {"training.learning_rate": [0.07, 0.001], "training.num_steps": [60, 70]}
