@@ -59,7 +59,7 @@ def test_wrong_rows_get_errors(verb, world, standard_input, capfd):
             n in wrong for n in range(5)
         ]
         first, last = ([row | {"text_id": 0} for row in texts[n]] for n in (0, 4))
-        assert str(first) == str(last) and len(first) == 3
+        assert str(first) == str(last) and len(first) >= 2
     else:
         assert [n for n, row in enumerate(rows) if "error" in row] == wrong
         assert [row.get("id") for row in rows] == ["a", None, 7, "b", "a"]
