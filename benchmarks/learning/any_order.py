@@ -186,7 +186,7 @@ def _run(flags: Any, name: str, steps: int, seed: int, texts: Sequence[str]) -> 
     model_dir = os.path.join(flags.output, "models", f"{name}-{steps}-{seed}")
     start = time.process_time()
     xlnet.pretrain(config, data, model_dir)
-    result = {"row": name, "seed": seed, "steps": steps}
+    result: dict[str, Any] = {"row": name, "seed": seed, "steps": steps}
     result["targets"] = steps * config.training.batch_size * config.data.num_predict
     result["cpu_seconds"] = round(time.process_time() - start, 1)
     scorer = xlnet.Scorer(xlnet.load_pretrainer(model_dir), xlnet.load_tokenizer(model_dir))

@@ -23,6 +23,7 @@ from official.xlnet.data.text_files import WrongRow, batched
 from official.xlnet.errors import DataError
 from official.xlnet.inference.score import Score
 from official.xlnet.inference.scoring import Scorer
+from official.xlnet.inference.text_parts import Span
 from official.xlnet.jobs import file_scoring
 from official.xlnet.jobs.file_scoring import (
     FileScoring,
@@ -64,8 +65,14 @@ class WordsCall(ScoringCall):
             columns.remove("entropy")
         return columns | {"surprisal_with_end"} if self.word_ends else columns
 
-    def scores(self, scorer: Scorer, texts: Sequence[str], targets: Any, **_: Any) -> list[Score]:
-        return super().scores(scorer, texts, targets, with_entropies=self.entropy)
+    def scores(
+        self,
+        scorer: Any,
+        texts: Sequence[str],
+        targets: Sequence[Sequence[Span]],
+        with_entropies: bool = False,
+    ) -> list[Score]:
+        return super().scores(scorer, texts, targets, with_entropies or self.entropy)
 
 
 def score_words(call: WordsCall) -> dict[str, Any]:

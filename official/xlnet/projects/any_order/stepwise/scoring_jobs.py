@@ -10,6 +10,7 @@ from official.xlnet.data.json_lines import write_json_lines
 from official.xlnet.data.result_files import require_json_lines
 from official.xlnet.inference.language_model import loaded
 from official.xlnet.inference.score import Score
+from official.xlnet.inference.text_parts import Span
 from official.xlnet.jobs.file_scoring import FileScoring, ScoringCall
 from official.xlnet.projects.any_order.stepwise import Steps
 from official.xlnet.projects.any_order.stepwise.scoring import StepScorer
@@ -28,8 +29,13 @@ class StepsCall(ScoringCall):
         return StepScorer(model, tokenizer, Steps(self.steps, self.select))
 
     def scores(
-        self, scorer: StepScorer, texts: Sequence[str], targets: Any, **_: Any
+        self,
+        scorer: Any,
+        texts: Sequence[str],
+        targets: Sequence[Sequence[Span]],
+        with_entropies: bool = False,
     ) -> list[Score]:
+        assert not with_entropies
         return scorer.score(texts, targets)
 
 

@@ -90,7 +90,7 @@ def mutual_information(
         results = []
         for row, text in enumerate(texts):
             spans = [(0, len(text))] if targets is None else targets[row]
-            words = []
+            words: list[Word] = []
             for word in _words(scorer, text, punctuation):
                 if any(start <= word.start < end for start, end in spans):
                     words.append(dataclasses.replace(word, number=len(words) + 1))
