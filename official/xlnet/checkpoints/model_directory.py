@@ -60,11 +60,20 @@ _LACKING = {
 
 @public()
 @host_state_kept()
-def load_encoder(model_dir: AnyPath) -> Encoder:
+def load_encoder(
+    model_dir: AnyPath,
+    name: str | None = None,
+    trainable: bool = True,
+    dtype: str | None = None,
+) -> Encoder:
     """Loads the encoder of a model directory with its trained weights.
 
     Args:
       model_dir: the model directory or its URL.
+      name: name of the layer. Default: `xlnet_encoder`, numbered as Keras numbers names.
+      trainable: whether its weights are trained; a frozen encoder is used without dropout by the
+        models of this package.
+      dtype: precision policy, e.g. `mixed_bfloat16`. Default: Keras' global policy.
 
     Returns:
       The built encoder.
@@ -77,9 +86,10 @@ def load_encoder(model_dir: AnyPath) -> Encoder:
       >>> encoder = load_encoder("runs/tiny/model")
     """
     config = load_config(model_dir)
-    encoder = NETWORKS[config.model.network](config)
+    encoder = NETWORKS[config.model.network](config, name=name, dtype=dtype)
     encoder.build()
     restore(model_dir, encoder=encoder)
+    encoder.trainable = trainable
     return encoder
 
 

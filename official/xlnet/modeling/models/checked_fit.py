@@ -253,6 +253,28 @@ class CheckedFit(CheckedWeights, GuardedLayer, keras.Model):
         """Number of steps that cannot be interrupted: tf_keras can end within an execution."""
         return self.steps_per_execution if IS_KERAS_3 else 1
 
+    def export(self, filepath, *args, **kwargs):
+        """As in Keras, where the model has a signature; raises `ConfigError` for others."""
+        signature = self.export_signature()
+        require_config(
+            signature is not None,
+            f"export of {type(self).__name__}",
+            "a classifier or a functional model",
+            "a model without a signature of its own: `save_pretrained` and `export` of this "
+            "package write it for serving",
+        )
+        if IS_KERAS_3:
+            kwargs.setdefault("input_signature", [signature])
+            return super().export(filepath, *args, **kwargs)
+        archive = keras.export.ExportArchive()
+        archive.track(self)
+        archive.add_endpoint("serve", self.__call__, [signature])
+        return archive.write_out(filepath)
+
+    def export_signature(self) -> Any:
+        """Specs of the inputs of an exported model; None for models that have none."""
+        return None
+
     def _data_checks(self) -> DataChecks:
         from official.xlnet.modeling.models.checked_data import DataChecks
 

@@ -35,7 +35,8 @@ class LanguageModel:
           dtype: their precision policy.
         """
         model = self.config.model
-        self.encoder = NETWORKS[model.network](self.config, dtype=dtype)
+        name = f"{model.network}_encoder"
+        self.encoder = NETWORKS[model.network](self.config, dtype=dtype, name=name)
         self.lm_head = self.encoder.lm_head_class.of(model, dtype=dtype, name="lm_head")
 
     def run_layers(

@@ -55,4 +55,7 @@ class TaskModule(TaskParts, tf.Module):
 def task_encoder(config: XLNetConfig, dtype=None) -> Encoder:
     """Creates the encoder of a task, with memory only if the task reads long texts with it."""
     mem_len = config.model.mem_len if config.task.long_texts == "memory" else 0
-    return NETWORKS[config.model.network](config, reuse_len=0, mem_len=mem_len, dtype=dtype)
+    network = config.model.network
+    return NETWORKS[network](
+        config, reuse_len=0, mem_len=mem_len, dtype=dtype, name=f"{network}_encoder"
+    )

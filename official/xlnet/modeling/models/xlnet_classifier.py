@@ -21,7 +21,7 @@ from official.xlnet.modeling.heads import create_head
 from official.xlnet.modeling.heads.summary_head import SummaryHead
 from official.xlnet.modeling.models.xlnet_task_model import EncoderWithHead
 from official.xlnet.modeling.networks import Encoder
-from official.xlnet.modeling.ops.keras import keras, require_no_other_keras
+from official.xlnet.modeling.ops.keras import keras, require_no_other_keras, with_name
 
 _ACCURACIES = ("accuracy", "acc", "binary_accuracy")
 _CROSS_ENTROPIES = ("crossentropy", "ce")
@@ -67,7 +67,7 @@ class XLNetClassifier(EncoderWithHead):
         preprocessor: keras.layers.Layer | None = None,
         **kwargs,
     ):
-        kwargs.setdefault("name", "xlnet_classifier")
+        kwargs = with_name(kwargs, "xlnet_classifier")
         super().__init__(**kwargs)
         require_type("encoder", encoder, Encoder)
         self.encoder, self.preprocessor = encoder, preprocessor
@@ -132,6 +132,13 @@ class XLNetClassifier(EncoderWithHead):
                 )
             inputs = self.preprocessor(inputs)
         return super().call(inputs, training, dropout_seed)["logits"]
+
+    def export_signature(self) -> Any:
+        if self.preprocessor is None:
+            return tf.TensorSpec([None, None], tf.int32, name="token_ids")
+        names = self.preprocessor.task.text_columns
+        columns = tuple(tf.TensorSpec([None], tf.string, name=name) for name in names or ["text"])
+        return columns if len(columns) > 1 else columns[0]
 
     def get_config(self) -> dict[str, Any]:
         serialize = keras.saving.serialize_keras_object

@@ -17,10 +17,14 @@ from official.xlnet.modeling.networks.encoder_inputs import (
     predicts_tokens,
     require_integers,
 )
-from official.xlnet.modeling.ops.keras import Layer, require_no_other_keras
+from official.xlnet.modeling.ops.keras import Layer, require_no_other_keras, with_name
 from official.xlnet.modeling.ops.keras_files import has_group, require_same_adapters
 from official.xlnet.modeling.ops.shapes import sizes
-from official.xlnet.modeling.ops.symbolic_tensors import is_symbolic, set_symbolic_mask
+from official.xlnet.modeling.ops.symbolic_tensors import (
+    integer_ids,
+    is_symbolic,
+    set_symbolic_mask,
+)
 
 if TYPE_CHECKING:
     from official.xlnet.modeling.layers.lora import Lora
@@ -73,7 +77,7 @@ class Encoder(Layer):
         for settings in model.settings_in_use():
             settings.check()
         model.require_size()
-        super().__init__(**{"name": f"{model.network}_encoder", **kwargs})
+        super().__init__(**with_name(kwargs, f"{model.network}_encoder"))
         self.config, self.model = config, model
         self.reuse_len = config.data.reuse_len if reuse_len is None else reuse_len
         self.mem_len = model.mem_len if mem_len is None else mem_len
@@ -167,7 +171,9 @@ class Encoder(Layer):
 
     def __call__(self, inputs, *args, **kwargs):
         if is_symbolic(by_name(inputs)["token_ids"]):
-            require_integers(by_name(inputs)["token_ids"])
+            token_ids = integer_ids(by_name(inputs)["token_ids"])
+            require_integers(token_ids)
+            inputs = {**inputs, "token_ids": token_ids} if isinstance(inputs, dict) else token_ids
         outputs = super().__call__(inputs, *args, **kwargs)
         content = outputs["content"] if isinstance(outputs, dict) else None
         if is_symbolic(content):

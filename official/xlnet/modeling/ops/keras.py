@@ -171,6 +171,19 @@ def require_tf_keras(what: str) -> None:
     )
 
 
+def with_name(options: dict[str, Any], default: str) -> dict[str, Any]:
+    """Returns arguments of a layer with a name, by default numbered as Keras numbers names.
+
+    Args:
+      options: the arguments; `name` is optional.
+      default: name of the first layer without one; the next ones are `default_1`, `default_2`, …
+    """
+    if options.get("name") is not None:
+        return options
+    number = keras.backend.get_uid(default) - 1
+    return {**options, "name": f"{default}_{number}" if number else default}
+
+
 @contextlib.contextmanager
 def global_policy(policy: Any) -> Iterator[None]:
     """Context manager of a global precision policy; None leaves the one that is set."""

@@ -23,6 +23,15 @@ def is_symbolic(tensor: Any) -> bool:
     return IS_KERAS_3 and keras.backend.is_keras_tensor(tensor)
 
 
+def integer_ids(token_ids: Any) -> Any:
+    """Symbolic ids as integers: `keras.Sequential` without an `Input` begins with floats.
+
+    Those of half precision, which do not hold every id, are returned as they are.
+    """
+    is_exact = is_symbolic(token_ids) and token_ids.dtype in ("float32", "float64")
+    return keras.ops.cast(token_ids, "int32") if is_exact else token_ids
+
+
 @keras.utils.register_keras_serializable(package="xlnet")
 class PaddingMask(Layer):
     """Keras mask of a part of the content rows: a layer, so that every format of Keras keeps it.

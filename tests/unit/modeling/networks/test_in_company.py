@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from official.xlnet import XLNetClassifier, XLNetEncoder
-from official.xlnet.errors import DataError
+from official.xlnet import XLNetClassifier, XLNetEncoder, XLNetPretrainer, add_lora
+from official.xlnet.errors import ConfigError, DataError
 from official.xlnet.modeling.ops.keras import keras
 from official.xlnet.tokenization.special_tokens import PAD_ID
 from tests.helpers.tiny import VOCAB, tiny_config
@@ -134,10 +134,72 @@ def test_a_class_around_it_is_saved_and_loaded(part, tmp_path):
 
 
 def test_ids_of_another_type_are_refused_outside_of_building():
-    message = "token_ids: expected integers, got float32: a Keras input needs dtype=tf.int32"
+    message = "token_ids: expected integers, got float(16|32): a Keras input needs dtype=tf.int32"
     encoder = new_encoder()
     with pytest.raises(DataError, match=message):
-        encoder(keras.Input([LENGTH]))
+        encoder(keras.Input([LENGTH], dtype=tf.float16))
     encoder = new_encoder()
     with pytest.raises(DataError, match=message):
         encoder(np.ones([2, LENGTH], np.float32))
+
+
+@keras.utils.register_keras_serializable("tests.in_company")
+class Content(LAYERS.Layer):
+    """Chooses one of the outputs, as a sequential model needs it."""
+
+    def call(self, outputs):
+        return outputs["content"][:, -1] if isinstance(outputs, dict) else outputs[:, -1]
+
+
+@pytest.mark.parametrize("source", ["embedding", "encoder"])
+def test_a_sequential_model_without_inputs(source, tmp_path):
+    """Keras 3 builds it with floats, whatever it is called with."""
+    first = new_encoder() if source == "encoder" else LAYERS.Embedding(VOCAB, 11)
+    model = keras.Sequential([first, Content(), LAYERS.Dense(3)])
+    ids = np.random.default_rng(0).integers(9, VOCAB, (2, LENGTH), np.int32)
+    model.compile("sgd", "mse", run_eagerly=True)
+    model.fit(ids, np.zeros([2, 3]), verbose=0)
+    vectors = first(ids)["content"] if source == "encoder" else first(ids)
+    expected = model.layers[-1](vectors[:, -1]).numpy()
+    np.testing.assert_allclose(model(ids), expected, atol=1e-6)
+    model.save(tmp_path / "model.keras")
+    loaded = keras.models.load_model(tmp_path / "model.keras")
+    np.testing.assert_allclose(loaded(ids), expected, atol=1e-6)
+
+
+def test_two_encoders_in_one_model_have_names_of_their_own():
+    ids = keras.Input([LENGTH], dtype=tf.int32)
+    encoders = [new_encoder(), new_encoder(), XLNetEncoder(tiny_config(mem_len=0), name="mine")]
+    outputs = LAYERS.Add()([encoder(ids)["content"] for encoder in encoders])
+    model = keras.Model(ids, outputs)
+    assert len({layer.name for layer in model.layers}) == len(model.layers)
+    assert encoders[2].name == "mine" and encoders[0].name.startswith("xlnet_encoder")
+    again = XLNetEncoder.from_config(encoders[1].get_config())
+    assert again.name == encoders[1].name
+    classifiers = [XLNetClassifier(encoder, 2).name for encoder in encoders]
+    assert len(set(classifiers)) == 3
+
+
+def test_adapters_before_a_model_is_built_around_the_encoder():
+    encoder = new_encoder()
+    add_lora(encoder, 2)
+    model = keras.Sequential([encoder, Content(), LAYERS.Dense(3)])
+    model.compile("sgd", "mse", run_eagerly=True)
+    ids = np.random.default_rng(0).integers(9, VOCAB, (2, LENGTH), np.int32)
+    frozen = [weight.numpy() for weight in encoder.non_trainable_weights]
+    model.fit(ids, np.ones([2, 3]), verbose=0)
+    assert len(model.trainable_weights) == len(encoder.lora.trainable_weights) + 2
+    for weight, before in zip(encoder.non_trainable_weights, frozen, strict=True):
+        np.testing.assert_array_equal(weight.numpy(), before)
+
+
+@pytest.mark.slow
+def test_a_classifier_is_exported_as_keras_does(tmp_path):
+    model = XLNetClassifier(new_encoder(), 2)
+    ids = np.random.default_rng(0).integers(9, VOCAB, (2, LENGTH), np.int32)
+    model.export(str(tmp_path / "export"))
+    served = tf.saved_model.load(str(tmp_path / "export"))
+    np.testing.assert_allclose(served.serve(ids), model(ids), atol=1e-5)
+    pretrainer = XLNetPretrainer(tiny_config(num_layers=1))
+    with pytest.raises(ConfigError, match="export of XLNetPretrainer: expected a classifier"):
+        pretrainer.export(str(tmp_path / "other"))
