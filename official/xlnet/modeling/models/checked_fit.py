@@ -255,7 +255,7 @@ class CheckedFit(CheckedWeights, GuardedLayer, keras.Model):
 
     def export(self, filepath, *args, **kwargs):
         """As in Keras, where the model has a signature; raises `ConfigError` for others."""
-        signature = self.export_signature()
+        signature = self._export_signature()
         require_config(
             signature is not None,
             f"export of {type(self).__name__}",
@@ -271,7 +271,7 @@ class CheckedFit(CheckedWeights, GuardedLayer, keras.Model):
         archive.add_endpoint("serve", self.__call__, [signature])
         return archive.write_out(filepath)
 
-    def export_signature(self) -> Any:
+    def _export_signature(self) -> Any:
         """Specs of the inputs of an exported model; None for models that have none."""
         return None
 

@@ -133,7 +133,7 @@ class XLNetClassifier(EncoderWithHead):
             inputs = self.preprocessor(inputs)
         return super().call(inputs, training, dropout_seed)["logits"]
 
-    def export_signature(self) -> Any:
+    def _export_signature(self) -> Any:
         if self.preprocessor is None:
             return tf.TensorSpec([None, None], tf.int32, name="token_ids")
         names = self.preprocessor.task.text_columns

@@ -90,7 +90,8 @@ def with_whole_numbers(token_ids: tf.Tensor) -> tf.Tensor:
     graph asserts that they are whole numbers.
     """
     is_known = tf.executing_eagerly() or tf.get_static_value(token_ids) is not None
-    if is_known or not token_ids.dtype.is_floating:
+    # Half precision does not hold every id.
+    if is_known or token_ids.dtype not in (tf.float32, tf.float64):
         return token_ids
     ids = tf.cast(token_ids, tf.int32)
     is_whole = tf.reduce_all(tf.cast(ids, token_ids.dtype) == token_ids)
