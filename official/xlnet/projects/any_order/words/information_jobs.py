@@ -53,8 +53,8 @@ def measure_information(call: InformationCall) -> dict[str, Any]:
     def measure(scorer: Scorer, rows: list[Row]) -> list[Any]:
         texts, spans = zip(*(call.placed(row) for row in rows), strict=True)
         options = (call.distance, call.punctuation, call.unit)
-        found = mutual_information(scorer, texts, *options, targets=spans)
-        return [[dataclasses.astuple(pair) for pair in of_text] for of_text in found]
+        pairs_of_texts = mutual_information(scorer, texts, *options, targets=spans)
+        return [[dataclasses.astuple(pair) for pair in pairs] for pairs in pairs_of_texts]
 
     job = FileScoring(call, chunks, num_rows, measure)
     job.require_one_window(lambda row: call.placed(row)[0], "mutual information")
