@@ -15,12 +15,10 @@ import keras
 import tensorflow as tf
 
 from official.xlnet.errors import ConfigError
+from official.xlnet.modeling.ops.keras_requirements import require_backend, require_version
 
-if keras.backend.backend() != "tensorflow":
-    raise ConfigError(
-        "KERAS_BACKEND: expected tensorflow, as the kernels of this package are TensorFlow's, got "
-        f"{keras.backend.backend()}"
-    )
+require_backend(keras.backend.backend())
+require_version(keras.__version__)
 
 
 def is_building() -> bool:

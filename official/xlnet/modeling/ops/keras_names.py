@@ -7,6 +7,7 @@ used; until then, `Deferred` objects stand for them, which cost nothing.
 from __future__ import annotations
 
 import importlib
+import os
 import sys
 from importlib.machinery import PathFinder
 from typing import Any
@@ -69,7 +70,13 @@ class _Finder:
 
             def execute_and_register(module):
                 del loader.exec_module
-                execute(module)
+                try:
+                    execute(module)
+                except (ImportError, ValueError):  # The backend may not be installed.
+                    from official.xlnet.modeling.ops.keras_requirements import require_backend
+
+                    require_backend(os.environ.get("KERAS_BACKEND", "tensorflow"))
+                    raise
                 _register(module)
 
             loader.exec_module = execute_and_register
