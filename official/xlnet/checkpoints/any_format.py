@@ -66,6 +66,7 @@ def load_config(
       >>> load_config("xlnet_cased_L-12_H-768_A-12").model.num_layers
       12
     """
+    _refuse_file_of_keras(path)
     require_model(path)
     if _is_foreign(path):
         with local_copy(path) as folder:
@@ -77,6 +78,17 @@ def load_config(
     if config.model.vocab_size and file_system.is_file(vocabulary):
         config.model.fit_vocabulary(num_pieces(vocabulary), vocabulary)
     return config
+
+
+def _refuse_file_of_keras(path: str) -> None:
+    """Raises `ConfigError` for a file that Keras itself has written, by its name."""
+    advice = ""
+    if path.endswith((".keras", ".h5")):
+        advice = "`keras.models.load_model` of the Keras that wrote it, after this package's import"
+    if path.endswith(".weights.h5"):
+        advice = "`load_weights` of a model like the one that was saved"
+    expected = "a model directory, as save_pretrained writes it"
+    require_config(not advice, path, expected, f"a file of Keras, which {advice} reads")
 
 
 @public()

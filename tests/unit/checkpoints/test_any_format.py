@@ -74,3 +74,19 @@ def test_tokenizer_and_configuration_of_a_model_directory_fit(world, tmp_path):
     assert_refused(
         r"expected at least 211, .* has 211 .* got 210", xlnet.load_tokenizer, str(tmp_path)
     )
+
+
+@pytest.mark.parametrize(
+    ("name", "reader"),
+    [
+        ("model.keras", "keras.models.load_model"),
+        ("model.h5", "keras.models.load_model"),
+        ("model.weights.h5", "load_weights"),
+    ],
+)
+def test_a_file_of_keras_is_told_with_what_reads_it(tmp_path, name, reader):
+    path = tmp_path / name
+    path.write_bytes(b"PK\x03\x04\xff")
+    for load in (xlnet.load_model, xlnet.load_encoder, xlnet.load_config):
+        with pytest.raises(ValueError, match=f"expected a model directory, .*`{reader}`"):
+            load(path)
