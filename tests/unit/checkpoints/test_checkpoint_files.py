@@ -1,6 +1,7 @@
 """Which checkpoints are kept, which one counts, and what is in the memory's."""
 
 import json
+import pathlib
 
 import numpy as np
 import pytest
@@ -10,6 +11,7 @@ from official.xlnet.checkpoints.checkpoint_files import (
     CheckpointWriter,
     best_heldout_loss,
     newest_checkpoint,
+    parts_of_all_workers,
 )
 from official.xlnet.checkpoints.model_directory import restore_run
 from official.xlnet.checkpoints.xlnet_format import MEMORY, CheckpointFile
@@ -128,3 +130,31 @@ def test_a_checkpoint_with_and_without_memory(tmp_path, is_saved):
     assert state.model.memory.is_saved == is_saved
     assert np.all(state.model.memory.gather() == (2.0 if is_saved else 0.0))
     assert float(state.model.weights) == 3.0
+
+
+def test_other_workers_save_only_what_all_of_them_give(tmp_path, monkeypatch):
+    """A value for each replica, in the order of saving; the weights are those of the first."""
+
+    def variable(num_values, sync="AUTO"):
+        synchronization = getattr(tf.VariableSynchronization, sync)
+        aggregation = tf.VariableAggregation.SUM
+        return tf.Variable(
+            tf.zeros([num_values]), synchronization=synchronization, aggregation=aggregation
+        )
+
+    sums = [variable(size, "ON_READ") for size in (3, 2)]
+    state = tf.train.Checkpoint(weights=variable(5000), metrics=sums, more=variable(7, "ON_WRITE"))
+    parts = parts_of_all_workers(state)
+    assert all(part is one for part, one in zip(parts.values(), sums, strict=True))
+    sizes = []
+    write = tf.train.Checkpoint.write
+
+    def record(self, prefix):
+        write(self, prefix)
+        sizes.append(sum(path.stat().st_size for path in pathlib.Path(prefix).parent.iterdir()))
+
+    monkeypatch.setattr(tf.train.Checkpoint, "write", record)
+    for saved in (state, tf.train.Checkpoint(weights=variable(5000))):
+        CheckpointWriter(saved, str(tmp_path / "model"), 1, is_chief=False).save(3)
+    assert len(sizes) == 1 and sizes[0] < 5000  # Nothing is given by all in the second.
+    assert not (tmp_path / "model").exists()

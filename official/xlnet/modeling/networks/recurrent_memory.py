@@ -38,6 +38,9 @@ class Memory(tf.Module):
       is_saved: whether checkpoints hold the rows; see `saved_bytes`.
     """
 
+    # As of a variable with a value for each replica: all workers take part when it is saved.
+    synchronization = tf.VariableSynchronization.ON_READ
+
     def __init__(self, num_layers: int, batch_size: int, length: int, width: int, dtype=tf.float32):
         super().__init__(name="memory")
         self.is_saved = True
