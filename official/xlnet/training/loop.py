@@ -213,15 +213,19 @@ class Loop(keras.callbacks.Callback):
             model_directory.create_model_dir(self.output, self.config, self._vocab)
         end = recorded_end(self.output, lambda: self.step, self.is_chief)
         with end, self.workers.lost_worker_errors():
-            self._train_steps(model, saved, changes)
+            data = self._begin_steps(saved, changes)
+            termination = TerminationSignal()
+            with matmul_precision(training.products), termination as self._termination:
+                steps = self._last_step - self.step
+                self.set_model(model)
+                model.fit(data, steps_per_epoch=steps, verbose=0, callbacks=[self._hooks()])
+                self.workers.wait()  # A scheduler may end all others with the first.
+            self._require_all_steps()
 
-    def _train_steps(
-        self,
-        model: TrainableModel,
-        saved: SavedState | None,
-        changes: Mapping[str, tuple[Any, Any]],
-    ) -> None:
-        """Takes the steps after `step`, with settings that have changed; see `train`."""
+    def _begin_steps(
+        self, saved: SavedState | None, changes: Mapping[str, tuple[Any, Any]]
+    ) -> tf.data.Dataset:
+        """Opens the log, with settings that have changed, and the checkpoints; returns batches."""
         training = self.config.training
         data = self.batches(saved)
         log = RunLog(self.output, self.step, training.json_log) if self.is_chief else NoLog()
@@ -234,11 +238,10 @@ class Loop(keras.callbacks.Callback):
         self.begin()
         minutes = math.inf if self._minutes is None else self._minutes
         self._deadline = time.monotonic() + 60 * minutes
-        with matmul_precision(training.products), TerminationSignal() as self._termination:
-            steps = self._last_step - self.step
-            self.set_model(model)
-            model.fit(data, steps_per_epoch=steps, verbose=0, callbacks=[self._hooks()])
-            self.workers.wait()  # A scheduler may end all others with the first.
+        return data
+
+    def _require_all_steps(self) -> None:
+        """Raises an error that says so if a signal has ended the run."""
         how = f"at step {self.step}; checkpoint saved in {self.output}"
         if self._termination.received == signal.SIGINT:
             raise StoppedError(f"interrupted {how}; the same call resumes")

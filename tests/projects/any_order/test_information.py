@@ -153,3 +153,5 @@ def test_files_have_entropies_and_information(capfd, world, tmp_path):
     assert results["mean_gap"] == pytest.approx(np.mean(gaps)) and results["pairs"] == 4
     *in_context, _ = rows_of("mutual_information", *flags[:2], "--context=It was late.")
     assert [p["first_word"] for p in in_context] == ["The", "cat"]
+    *after, _ = rows_of("mutual_information", *flags[:2], "--context=It was late.", "--given=right")
+    assert after != in_context

@@ -273,7 +273,9 @@ def test_flags_of_scores_are_the_same_in_other_verbs(verb, capfd, world, tmp_pat
         assert found[name] == pytest.approx(expected[name]), name
 
 
-@pytest.mark.parametrize("verb", ["words", "consistency"])
+@pytest.mark.parametrize(
+    "verb", ["words", "consistency", "score_steps --steps=2", "mutual_information"]
+)
 def test_formats_of_other_projects_are_read_by_name(verb, capfd, world, tmp_path, monkeypatch):
     def numbered(path):
         return [{"id": 1, "text": "The cat sat."}, {"id": 2, "text": ""}]
@@ -281,9 +283,10 @@ def test_formats_of_other_projects_are_read_by_name(verb, capfd, world, tmp_path
     monkeypatch.setitem(TEXT_ROW_FORMATS, "numbered", numbered)
     (tmp_path / "a").write_text("Not read.")
     flags = [f"--model={world.pretrained}", f"--input={tmp_path}/a", "--format=numbered"]
-    [*rows, figures] = rows_of(capfd, verb, *flags)
+    [*rows, figures] = rows_of(capfd, *verb.split(), *flags)
     assert figures["texts"] == 2 and rows[0]["id"] == 1
-    assert "format: expected one of" in refused(run(capfd, verb, *flags[:2], "--format=lattice"))
+    wrong = [*verb.split(), *flags[:2], "--format=lattice"]
+    assert "format: expected one of" in refused(run(capfd, *wrong))
 
 
 def test_words_of_several_texts_are_lists(world):

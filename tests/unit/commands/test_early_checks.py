@@ -37,6 +37,10 @@ def misspelt(rng, word):
     return word[:place] + word[place + 1 :]
 
 
+def without(flags, name):
+    return [flag for flag in flags if not flag.startswith(f"--{name}=")]
+
+
 def wrong_cases(rng):
     """Cases of each kind, drawn from the tables of names: arguments, and a part of the answer."""
     declared = {verb: declaration(verb) for verb in VERBS.names()}
@@ -61,13 +65,15 @@ def wrong_cases(rng):
             if any(isinstance(rule, Range) and not rule.holds(-5) for rule in x.rules)
         ]
         for parameter in rng.sample([x for x in numbers if not x.container], min(1, len(numbers))):
-            yield [verb, *given, f"--{parameter.name}=-5"], f"--{parameter.name}: expected "
-            yield [verb, *given, f"--{parameter.name}=many"], f"--{parameter.name}: expected a"
+            flag, others = f"--{parameter.name}", without(given, parameter.name)
+            yield [verb, *others, f"{flag}=-5"], f"{flag}: expected "
+            yield [verb, *others, f"{flag}=many"], f"{flag}: expected a"
         words = [x for x in parameters.values() if any(isinstance(r, OneOf) for r in x.rules)]
         for parameter in rng.sample(words, min(1, len(words))):
-            yield [verb, *given, f"--{parameter.name}=no"], f"--{parameter.name}: expected one of"
+            flag, others = f"--{parameter.name}", without(given, parameter.name)
+            yield [verb, *others, f"{flag}=no"], f"{flag}: expected one of"
     for verb in ("prepare", "pretrain"):
-        others = [flag for flag in whole[verb] if not flag.startswith("--config=")]
+        others = without(whole[verb], "config")
         yield [verb, *others, "--config=no.yaml"], "no configuration at 'no.yaml': expected"
     config, given = XLNetConfig(), ["--config=tiny", "--data=x", "--output=x"]
     for section in config.__dataclass_fields__:

@@ -123,6 +123,7 @@ def test_files_are_scored_in_steps(capfd, world):
         "verb": ["score_steps"],
         "option": ["score"],
         "entropy": ["score_steps", "--select=entropy", "--context=It was late."],
+        "before": ["score_steps", "--select=entropy", "--context=It was late.", "--given=right"],
     }.items():
         assert cli.main([*more[:1], *flags, *more[1:]]) == 0
         printed[name] = [json.loads(line) for line in capfd.readouterr().out.splitlines()]
@@ -131,7 +132,7 @@ def test_files_are_scored_in_steps(capfd, world):
     assert row["total"] == pytest.approx(sum(row["log_likelihoods"])) and row["total"] < 0
     assert results["log_likelihood"] == pytest.approx(row["total"]) and empty["tokens"] == []
     assert printed["entropy"][0]["tokens"] == row["tokens"]
-    assert printed["entropy"][0]["total"] != row["total"]
+    assert len({printed[name][0]["total"] for name in ("verb", "entropy", "before")}) == 3
     refused = run(capfd, "score_steps", *flags, "--select=drawn")
     assert refused.status == 2 and "select: expected one of" in refused.err
     long = run(capfd, "score_steps", *flags, "--text=" + "The cat sat. " * 99)

@@ -38,7 +38,7 @@ def test_hidden_states():
         hidden[0], tf.gather(encoder.word_embedding.embeddings, inputs["token_ids"])
     )
     shapes = encoder.compute_output_shape([None, TOKENS])
-    assert shapes["content"].as_list() == [None, TOKENS, WIDTH]
+    assert [*shapes["content"]] == [None, TOKENS, WIDTH]
     assert shapes["memory"].is_compatible_with(outputs["memory"].shape)
     # The memory holds the inputs of the layers.
     reused = encoder.reuse_len
