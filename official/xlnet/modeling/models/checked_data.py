@@ -73,8 +73,8 @@ class DataChecks:
 
     def num_rows(self, data: Any) -> int | None:
         """Number of rows of arrays; None of other data, and if it is unknown."""
-        first, *_ = [*tf.nest.flatten(data), None]
-        shape = getattr(first, "shape", None)
+        leaves = list(tf.nest.flatten(data))
+        shape = getattr(leaves[0], "shape", None) if leaves else None
         return shape[0] if shape is not None and len(shape) else None
 
     def require_rows(self, data: Any) -> None:

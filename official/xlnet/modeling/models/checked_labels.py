@@ -85,7 +85,7 @@ class LabelRule:
           labels: an array, a tensor or its spec.
         """
         dtype, shape = getattr(labels, "dtype", None), getattr(labels, "shape", None)
-        if isinstance(labels, np.ndarray) and dtype.kind not in "biufUSO":
+        if isinstance(labels, np.ndarray) and labels.dtype.kind not in "biufUSO":
             self._refuse(f"values of the type {dtype}")
         if dtype is not None and tf.as_dtype(dtype) == tf.string:
             text = ""

@@ -316,7 +316,7 @@ def test_weights_are_loaded_with_the_adapters_that_they_were_saved_with(
 
 
 def test_adapters_before_the_encoder_is_built():
-    encoder, later = (type(tiny_encoder())(tiny_config()) for _ in range(2))
+    encoder, later = (type(tiny_encoder())(tiny_config(), name="same") for _ in range(2))
     adapters = xlnet.add_lora(encoder, RANK)
     later(IDS)
     names = {path_of(variable) for variable in later.variables}
