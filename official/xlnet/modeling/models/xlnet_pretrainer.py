@@ -19,7 +19,7 @@ from official.xlnet.modeling.objectives import create_objective
 from official.xlnet.modeling.objectives.auxiliary import AuxiliaryObjectives
 from official.xlnet.modeling.objectives.base import Features, ObjectiveBatch
 from official.xlnet.modeling.ops.initializers import build_layers
-from official.xlnet.modeling.ops.keras import keras, with_name
+from official.xlnet.modeling.ops.keras import keras
 
 # Features that `fit` and `evaluate` read and a call does not take.
 _FIT_ONLY = {"can_be_target", "context_length", "follows", "target_mask"}
@@ -54,7 +54,7 @@ class XLNetPretrainer(LanguageModel, TrainableModel):
     def __init__(
         self, config: XLNetConfig | dict[str, Any], batch_size: int | None = None, **kwargs
     ):
-        kwargs = with_name(kwargs, "xlnet_pretrainer")
+        kwargs.setdefault("name", "xlnet_pretrainer")
         config = XLNetConfig.of(config)
         config.check()
         super().__init__(config.training.precision, **kwargs)

@@ -24,7 +24,7 @@ from official.xlnet.modeling.networks.encoder_inputs import (
     with_defaults,
 )
 from official.xlnet.modeling.objectives.base import Features, ObjectiveBatch
-from official.xlnet.modeling.ops.keras import keras, with_name
+from official.xlnet.modeling.ops.keras import keras
 from official.xlnet.tokenization.graph.packing import PADDING, padded
 
 Batch = dict[str, tf.Tensor]
@@ -115,7 +115,7 @@ class XLNetTaskModel(EncoderWithHead, TrainableModel):
     _label_name = "label"
 
     def __init__(self, config: XLNetConfig | dict[str, Any], **kwargs):
-        kwargs = with_name(kwargs, "xlnet_task")
+        kwargs.setdefault("name", "xlnet_task")
         config = XLNetConfig.of(config)
         config.check()
         super().__init__(config.training.precision, **kwargs)

@@ -300,10 +300,11 @@ class XLNetEncoder(Encoder):
         """Shapes of the outputs for token ids [B, T]; of another shape, B and T are unknown."""
         sizes_of_ids = tf.TensorShape(input_shape)
         batch_size, num_tokens = sizes_of_ids if sizes_of_ids.rank == 2 else (None, None)
-        width, shape_of = self.model.d_model, tuple if IS_KERAS_3 else tf.TensorShape
-        shapes = {"content": shape_of([batch_size, num_tokens, width])}
+        width = self.model.d_model
+        shapes = {"content": tf.TensorShape([batch_size, num_tokens, width])}
         if self.mem_len:
-            shapes["memory"] = shape_of([self.model.num_layers, batch_size, self.mem_len, width])
+            memory = [self.model.num_layers, batch_size, self.mem_len, width]
+            shapes["memory"] = tf.TensorShape(memory)
         return shapes
 
 
