@@ -203,7 +203,7 @@ def test_few_calls_lie_between_the_command_and_the_loss(is_eager, world, tmp_pat
     with eagerly(is_eager):
         command("pretrain", *steps, **pretraining)
         command("finetune", *finetuning, output=tmp_path / "task")
-    assert any("summed" in call for call in stacks["loss"])
+    assert any("summed" in call for call in stacks["loss"]), "\n".join(stacks["loss"])
     assert len(stacks["loss"]) <= 9, "\n".join(stacks["loss"])
     assert len(stacks["head"]) <= 11, "\n".join(stacks["head"])
 

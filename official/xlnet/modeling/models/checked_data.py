@@ -4,16 +4,17 @@ from __future__ import annotations
 
 import collections.abc
 import dataclasses
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import tensorflow as tf
 
 from official.xlnet.errors import require_data
-from official.xlnet.modeling.models.checked_labels import LabelRule
-from official.xlnet.modeling.models.user_arrays import as_arrays
 from official.xlnet.modeling.networks.encoder_inputs import require_known
 from official.xlnet.modeling.ops.keras import IS_KERAS_3, keras
+
+if TYPE_CHECKING:
+    from official.xlnet.modeling.models.checked_labels import LabelRule
 
 
 @dataclasses.dataclass(frozen=True)
@@ -44,26 +45,26 @@ class DataChecks:
             return CheckedSequence(data, self)
         if isinstance(data, collections.abc.Iterator) and not isinstance(data, tf.data.Iterator):
             return (self.batch(batch) for batch in data)
-        return self._checked(as_arrays(data, "inputs"))
+        return self._checked(_as_arrays(data, "inputs"))
 
     def labels(self, y: Any) -> Any:
         """Returns labels beside inputs as arrays, checked."""
-        y = as_arrays(y, "labels")
+        y = _as_arrays(y, "labels")
         self._check_labels(None, y)
         return y
 
     def weights(self, weights: Any) -> Any:
         """Returns weights of rows as arrays."""
-        return as_arrays(weights, "sample_weight")
+        return _as_arrays(weights, "sample_weight")
 
     def arrays(self, data: Any) -> Any:
         """Returns (inputs, labels, weights), or inputs alone, as arrays, checked."""
         if not isinstance(data, tuple):
             return self.source(data)
         x, *rest = data
-        forms = [as_arrays(x, "inputs")]
+        forms = [_as_arrays(x, "inputs")]
         names = ("labels", "sample_weight")
-        forms += [as_arrays(y, name) for y, name in zip(rest, names, strict=False)]
+        forms += [_as_arrays(y, name) for y, name in zip(rest, names, strict=False)]
         return self._checked(*forms) if rest else (self._checked(*forms),)
 
     def batch(self, batch: Any) -> Any:
@@ -161,3 +162,10 @@ class CheckedSequence(keras.utils.Sequence):
     def on_epoch_end(self) -> None:
         """Tells the sequence that an epoch has ended."""
         self._source.on_epoch_end()
+
+
+def _as_arrays(data: Any, name: str) -> Any:
+    """Arrays of what a user gave; data sets, which runs of the command line have, need none."""
+    from official.xlnet.modeling.models.user_arrays import as_arrays
+
+    return as_arrays(data, name)

@@ -39,7 +39,7 @@ def test_hidden_states():
     )
     shapes = encoder.compute_output_shape([None, TOKENS])
     assert [*shapes["content"]] == [None, TOKENS, WIDTH]
-    assert shapes["memory"].is_compatible_with(outputs["memory"].shape)
+    assert tf.TensorShape(shapes["memory"]).is_compatible_with(outputs["memory"].shape)
     # The memory holds the inputs of the layers.
     reused = encoder.reuse_len
     np.testing.assert_array_equal(outputs["memory"][:, :, -reused:], hidden[:-1, :, :reused])
