@@ -41,6 +41,8 @@ class DataChecks:
         if isinstance(data, tf.data.Dataset):
             self._check_form(data.element_spec)
             return data.map(self._checked)
+        if isinstance(data, tf.distribute.DistributedDataset):
+            return data  # It has no `map`.
         if isinstance(data, keras.utils.Sequence):
             return CheckedSequence(data, self)
         if isinstance(data, collections.abc.Iterator) and not isinstance(data, tf.data.Iterator):
@@ -165,7 +167,9 @@ class CheckedSequence(keras.utils.Sequence):
 
 
 def _as_arrays(data: Any, name: str) -> Any:
-    """Arrays of what a user gave; data sets, which runs of the command line have, need none."""
+    """Arrays of what a user gave; runs of the command line give data sets only."""
+    if data is None:
+        return None
     from official.xlnet.modeling.models.user_arrays import as_arrays
 
     return as_arrays(data, name)
