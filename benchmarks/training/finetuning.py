@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import dataclasses
 import json
+from typing import Any
 
 import numpy as np
 
@@ -27,7 +28,7 @@ _PEER = "benchmarks.training.peers.hf_trainer"
 _MAX_LENGTH = 512
 _SHORT = 12, 60
 # {name: (module, options of its `build`)}
-CONTESTANTS = {
+CONTESTANTS: dict[str, tuple[str, dict[str, Any]]] = {
     "ours": (__spec__.name, {}),
     "ours, bfloat16 products": (__spec__.name, {"products": "bfloat16"}),
     "ours, LoRA of rank 8": (__spec__.name, {"lora_rank": 8}),
@@ -83,12 +84,12 @@ def build(
         segments = np.zeros_like(ids)
         segments[-1] = 2
         sequence = {"token_ids": ids, "segment_ids": segments}
-        units.append(Unit([sequence], {"label": np.int32(n % 2)}))
+        units.append(Unit([sequence], {"label": np.array(n % 2, np.int32)}))
     batches = TrainingBatches(units, lengths[-1], lengths, sizes.batch_size, seed=0)
     steps = batches.steps_per_epoch
     data = iter(batches.dataset(0))
     model.make_train_function()
-    step = model.train_function
+    step: Any = model.train_function
 
     def epoch() -> float:
         return [float(step(data)["loss"]) for _ in range(steps)][-1]

@@ -52,7 +52,7 @@ def build(
         logging_strategy="no",
         disable_tqdm=True,
     )
-    trainer = transformers.Trainer(model, arguments, _padded, train_dataset=data)  # type: ignore[arg-type]
+    trainer = transformers.Trainer(model, arguments, _padded, train_dataset=data)
 
     def epoch() -> float:
         loss = trainer.train().training_loss

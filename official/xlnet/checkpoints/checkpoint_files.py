@@ -206,7 +206,7 @@ def parts_of_all_workers(state: tf.train.Checkpoint) -> dict[str, Any]:
     They have a value for each replica, such as the sums of metrics and the recurrent memory. While
     one worker saves the state, each of the others has to save these parts.
     """
-    parts = {}
+    parts: dict[str, Any] = {}
     for part in tf.train.TrackableView(state).descendants():
         # An enumeration of TensorFlow, or one of Keras' words.
         if "on_read" in str(getattr(part, "synchronization", "")).lower():

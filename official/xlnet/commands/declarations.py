@@ -219,6 +219,8 @@ class Parameter:
 class _JoinedListFlag(flags.Flag):
     """A list separated by commas; a flag that is repeated adds its items."""
 
+    value: Any
+
     def parse(self, argument: Any) -> None:
         earlier = list(self.value) if self.present else []
         super().parse(argument)

@@ -80,7 +80,8 @@ def require_one_value(arguments: Sequence[str], parameters: Sequence[Parameter])
         uses = uses_of(parameter.name, arguments, is_switch=parameter.value_type is bool)
         values: dict[str, list[Any]] = {}  # Of the flag, or of each of its files.
         for use in uses:
-            subject, value = f"--{parameter.name}", use.value
+            subject = f"--{parameter.name}"
+            value: Any = use.value
             if parameter.container is dict:
                 path, value = weighted(use.value)
                 subject += f": {path}"
