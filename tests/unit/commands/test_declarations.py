@@ -183,6 +183,9 @@ def ours():
 @pytest.mark.parametrize("is_eager", [True, pytest.param(False, marks=pytest.mark.slow)])
 def test_few_calls_lie_between_the_command_and_the_loss(is_eager, world, tmp_path, monkeypatch):
     stacks = {}
+    # First of all: these may train a model.
+    pretraining = {"config": world.config, "data": world.data, "output": tmp_path / "model"}
+    finetuning = world.finetune_flags("classification")
 
     def note(owner, name, what):
         function = getattr(owner, name)
@@ -198,11 +201,9 @@ def test_few_calls_lie_between_the_command_and_the_loss(is_eager, world, tmp_pat
     # As with the recipe `tiny`: each batch in slices; in CI compiled, too.
     steps = ("--set=num_steps=1", "--set=warmup_steps=0", "--set=batch_size=6")
     steps += ("--set=parallel_slices=2",)
-    pretraining = {"config": world.config, "data": world.data, "output": tmp_path / "model"}
-    finetuning = [*world.finetune_flags("classification"), *steps]
     with eagerly(is_eager):
         command("pretrain", *steps, **pretraining)
-        command("finetune", *finetuning, output=tmp_path / "task")
+        command("finetune", *finetuning, *steps, output=tmp_path / "task")
     assert any("summed" in call for call in stacks["loss"]), "\n".join(stacks["loss"])
     assert len(stacks["loss"]) <= 9, "\n".join(stacks["loss"])
     assert len(stacks["head"]) <= 11, "\n".join(stacks["head"])
