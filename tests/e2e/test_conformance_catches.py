@@ -115,7 +115,13 @@ def copy(tmp_path_factory):
     return folder
 
 
-@pytest.mark.parametrize("fault", FAULTS)
+@pytest.mark.parametrize(
+    "fault",
+    [
+        pytest.param(fault, marks=[pytest.mark.nightly] * (number % 3 > 0))
+        for number, fault in enumerate(FAULTS)
+    ],
+)
 def test_a_fault_is_noticed(fault, copy):
     path, old, new, (test, selected), sentence = FAULTS[fault]
     source = (copy / path).read_text()

@@ -157,6 +157,7 @@ def test_the_commands_of_the_page(directory, vocab_file, capsys):
     assert "--head=encoder" in capsys.readouterr().err
 
 
+@pytest.mark.nightly
 def test_the_checks_of_the_page(directory):
     import_extension("test_parts")
     sys.modules["test_parts"].test_parts()

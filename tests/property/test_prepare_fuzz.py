@@ -81,7 +81,7 @@ def count_documents(data):
 
 @pytest.mark.parametrize(
     "seeds",
-    [range(50), pytest.param([*range(50, 150), *range(1000, 1600)], marks=pytest.mark.slow)],
+    [range(50), pytest.param([*range(50, 150), *range(1000, 1600)], marks=pytest.mark.nightly)],
     ids=["some", "more"],
 )
 def test_mutated_inputs(tmp_path, monkeypatch, seeds):

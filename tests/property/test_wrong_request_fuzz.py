@@ -42,7 +42,9 @@ def server(world):
 
 
 @pytest.mark.parametrize(
-    "kinds", [["classification"], pytest.param(SLOW, marks=pytest.mark.slow)], ids=["one", "more"]
+    "kinds",
+    [["classification"], pytest.param(SLOW, marks=pytest.mark.nightly)],
+    ids=["one", "more"],
 )
 def test_signatures(kinds, world, server):
     """The signatures of an export, called with wrong inputs."""

@@ -96,6 +96,7 @@ def test_runs_are_resumed_left_alone_when_finished_and_can_grow(world, tmp_path,
     assert "expected repeated runs or nothing, got a model directory" in capfd.readouterr().err
 
 
+@pytest.mark.nightly
 def test_search_is_resumed_and_writes_a_recipe(world, tmp_path, capfd):
     output, started = tmp_path / "model", []
     search = ["finetune", *world.finetune_flags("classification"), "--set=num_steps=9"]
