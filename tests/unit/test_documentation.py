@@ -130,12 +130,11 @@ def test_no_table_is_older_than_its_recipes(tmp_path, monkeypatch):
 
 
 def test_the_home_page_sorts_the_pages_as_the_site_does():
-    sections = re.findall(
-        r"^  - ([\w -]+):\n((?:      .*\n)+)", (ROOT / "mkdocs.yml").read_text(), re.M
-    )
+    navigation = (ROOT / "mkdocs.yml").read_text(encoding="utf-8").partition("\nnav:\n")[2]
+    sections = re.findall(r"^  - ([\w -]+):\n((?:      .*\n)+)", navigation, re.MULTILINE)
     site = {name: re.findall(r": (\w+\.md)", pages) for name, pages in sections}
     guides = (DOCS / "index.md").read_text(encoding="utf-8").partition("## Guides by goal")[2]
-    cards = re.findall(r"^-   \*\*([^*]+)\*\*\n\n((?:    .*\n)+)", guides, re.M)
+    cards = re.findall(r"^-   \*\*([^*]+)\*\*\n\n((?:    .*\n)+)", guides, re.MULTILINE)
     assert {name: re.findall(r"\]\((\w+\.md)\)", pages) for name, pages in cards} == site
 
 
