@@ -37,7 +37,8 @@ def test_pre_training_is_near_float32_and_goes_on_in_another_precision(world, tm
         config = XLNetConfig.load(world.config, [f"precision={precision}"])
         pretrain(config, world.data, str(tmp_path), steps=steps)
     found, wanted = ([*losses_of(path).values()][:11] for path in (tmp_path, world.pretrained))
-    assert not (tmp_path / EVENTS_FILE).exists()
+    events = [json.loads(x) for x in (tmp_path / EVENTS_FILE).read_text().splitlines()]
+    assert [(x["event"], x["step"]) for x in events] == [("changed settings", n) for n in (4, 8)]
     np.testing.assert_allclose(found, wanted, atol=0.01)
     assert found[:4] == pytest.approx(wanted[:4], abs=1e-5) and found[4:] != wanted[4:]
 
