@@ -24,8 +24,8 @@ ORACLES = METRICS | entries("ORACLES")
 WHOLE = {"classification"}  # With a fast test without `quick`.
 
 
-# Another head of question answering, and classification with several labels: no fast rows.
-LIKE_OTHERS = {"question_answering_simple", "multi_label"}
+# Another head of question answering, of several labels, and of a number: no fast rows.
+LIKE_OTHERS = {"question_answering_simple", "multi_label", "regression", "token_regression"}
 # Whole in `.ci/run`; all others every night.
 SLOW = {"question_answering", "token_classification", "multitask"}
 

@@ -59,6 +59,7 @@ def test_finished_run_is_left_alone_and_says_so(world, tmp_path, caplog):
         assert found == np.mean([line["loss"] for line in lines if line["step"] > 60 - 100])
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("eager")
 def test_first_weights_from_another_model_and_a_limit_of_time(world, tmp_path, capsys):
     """The schedule starts at 0, so the first step changes nothing; a resumed run says what does."""

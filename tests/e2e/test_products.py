@@ -45,6 +45,7 @@ def served(world, tmp_path, name):
     return signature(text=tf.constant(["One text.", "Another, longer text."]))["mean"]
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("eager")
 @pytest.mark.parametrize(
     "numbers_of",

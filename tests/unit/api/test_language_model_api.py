@@ -9,6 +9,7 @@ TEXTS = ["now and then", "", "the water they find"]
 GREEDY = xlnet.Sampling(temperature=0)
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("eager")
 def test_a_path_gives_what_its_model_gives(world):
     model, tokenizer = (

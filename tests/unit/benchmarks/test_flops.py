@@ -70,6 +70,7 @@ def test_shared_blocks_save_parameters_and_no_products(depth):
     assert flops.num_parameters(shape) == parameters < flops.num_parameters(SHAPE)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("recompute", ["attention", pytest.param("block", marks=pytest.mark.slow)])
 def test_recomputation_adds_at_most_one_forward_pass(recompute):
     counted = sum(product.flops for product in trace(recompute=recompute)[0])

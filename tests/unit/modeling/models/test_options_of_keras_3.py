@@ -70,6 +70,7 @@ def test_a_file_keeps_the_scale_of_the_loss(pretrainer, tmp_path):
     assert float(loaded.dynamic_scale.numpy()) == 64
 
 
+@pytest.mark.slow
 def test_epochs_and_evaluations_end_within_an_execution(causal):
     """And predictions, after as many batches as with one step in each."""
     windows = [random_windows(seed, context_length=0) for seed in range(5)]
