@@ -53,6 +53,20 @@ def test_the_place_of_a_window_is_found_by_a_few_reads(tmp_path, monkeypatch, re
     assert most[MANY] <= most[FEW] + 8 * max(read_bytes, 1 << 13)
 
 
+def test_a_lane_may_have_more_bytes_than_an_int32_holds(tmp_path):
+    path = tmp_path / "lane.tfrecord"
+    write_records(path, MANY)
+    dataset = tf.data.TFRecordDataset(str(path)).skip(11).take(1)
+    (expected,) = dataset.as_numpy_iterator()
+    os.truncate(path, 1 << 32)  # A sparse file.
+
+    def from_window(window):
+        return reading.lane_from(str(path), FIRST_ID, window, 1 << 22, "").take(1)
+
+    windows = tf.data.Dataset.from_tensors(tf.constant(11, tf.int64))
+    assert list(windows.flat_map(from_window).as_numpy_iterator()) == [expected]
+
+
 def test_records_are_read_on_in_parts(tmp_path, monkeypatch):
     path = tmp_path / "lane.tfrecord"
     positions = write_records(path, 83)

@@ -68,6 +68,8 @@ def window_position(path: bytes, first_id: int, window: int, windows_per_lane: i
     """
     if not window or not os.path.isfile(path):
         return np.int64(0)
+    # In a graph these are int32 and int64, which products with sizes of files exceed.
+    first_id, window, windows_per_lane = int(first_id), int(window), int(windows_per_lane)
     size = os.path.getsize(path)
     num_bytes = max(_READ_BYTES, _RECORDS_OF_A_READ * size // windows_per_lane)
     # A window at or before the one sought and one after it, and where their records begin.
