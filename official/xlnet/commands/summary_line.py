@@ -8,8 +8,10 @@ from typing import Any
 
 from official.xlnet.files.arguments import STANDARD
 
-# {key of a result: what it counts}, in the order of the line.
+# {key of a result: what it counts}, in the order of the line. Of keys that count the same, the first
+# counts: beside the `steps` of a run of fine-tuning, `step` is that of its best checkpoint.
 _COUNTS = {
+    "steps": "steps",
     "step": "steps",
     "documents": "documents",
     "rows": "rows",
@@ -45,11 +47,15 @@ def summary_line(result: Any, arguments: Mapping[str, Any]) -> str:
     """
     if not isinstance(result, Mapping):
         return ""
-    parts = []
+    counts: dict[str, int] = {}
     for key, noun in _COUNTS.items():
         count = result.get(key)
         if isinstance(count, int) and not isinstance(count, bool) and count:
-            parts.append(f"{count:,} {noun if count != 1 else re.sub(_PLURAL, '', noun)}")
+            counts.setdefault(noun, count)
+    parts = []
+    for noun, count in counts.items():
+        counted = noun if count != 1 else re.sub(_PLURAL, "", noun)
+        parts.append(f"{count:,} {counted}")
     for key in _MEASURES:
         if isinstance(result.get(key), float):
             parts.append(f"{key} {result[key]:.4g}")

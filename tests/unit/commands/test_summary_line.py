@@ -24,6 +24,7 @@ from official.xlnet.runtime import progress
             "-",
             "done: 3 texts, loss 4.25",
         ),
+        ({"step": 40, "steps": 60, "accuracy": 0.5}, "-", "done: 60 steps, accuracy 0.5"),
         ({"texts": 1, "continued": 1}, "-", "done: 1 text, 1 text continued"),
         ({"accuracy": True, "left_over": []}, "d", ""),
         ([{"rows": 3}], "d", ""),
