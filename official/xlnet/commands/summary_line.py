@@ -8,8 +8,8 @@ from typing import Any
 
 from official.xlnet.files.arguments import STANDARD
 
-# {key of a result: what it counts}, in the order of the line. Of keys that count the same, the first
-# counts: beside the `steps` of a run of fine-tuning, `step` is that of its best checkpoint.
+# {key of a result: what it counts}, in the order of the line. Of keys that count the same the first
+# is read: beside the `steps` of a run of fine-tuning, `step` is that of its best checkpoint.
 _COUNTS = {
     "steps": "steps",
     "step": "steps",

@@ -49,10 +49,10 @@ class DataChecks:
             return (self.batch(batch) for batch in data)
         return self._checked(_as_arrays(data, "inputs"))
 
-    def labels(self, y: Any) -> Any:
-        """Returns labels beside inputs as arrays, checked."""
+    def labels(self, y: Any, weights: Any = None) -> Any:
+        """Returns labels beside inputs as arrays, checked; see `weights`."""
         y = _as_arrays(y, "labels")
-        self._check_labels(None, y)
+        self._check_labels(None, y, weights)
         return y
 
     def weights(self, weights: Any) -> Any:
@@ -91,13 +91,13 @@ class DataChecks:
             _require_axes(ids)
             values = ids.flat_values if isinstance(ids, tf.RaggedTensor) else ids
             require_known(values, self.vocab_size)
-        self._check_labels(x, rest[0] if rest else None)
+        self._check_labels(x, *rest[:2])
         return (x, *rest) if rest else x
 
-    def _check_labels(self, x: Any, y: Any) -> None:
+    def _check_labels(self, x: Any, y: Any = None, weights: Any = None) -> None:
         labels = self._labels_in(x, y)
         if labels is not None and self.label_rule is not None:
-            self.label_rule.check(labels)
+            self.label_rule.check(labels, weights)
 
     def _check_form(self, spec: Any) -> None:
         """Raises `DataError` if ids or labels of a data set have the wrong type or shape."""

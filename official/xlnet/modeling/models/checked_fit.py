@@ -295,9 +295,10 @@ class CheckedFit(CheckedWeights, GuardedLayer, keras.Model):
         checks = self._data_checks()
         inputs = checks.source(x)
         checks.require_rows(inputs)
-        if options.get("sample_weight") is not None:
-            options["sample_weight"] = checks.weights(options["sample_weight"])
-        return inputs, checks.labels(y)
+        weights = options.get("sample_weight")
+        if weights is not None:
+            options["sample_weight"] = weights = checks.weights(weights)
+        return inputs, checks.labels(y, weights)
 
 
 def _with_axis(results: Any) -> Any:

@@ -54,11 +54,13 @@ class LabelRule:
             words = f"{words} in each row{bounds}"
         return f"{words}, as {self.reader} takes them"
 
-    def check(self, labels: Any) -> None:
+    def check(self, labels: Any, weights: Any = None) -> None:
         """Raises `DataError` for labels that the loss does not take.
 
         Args:
           labels: an array or tensor [rows] or [rows, numbers]. In a graph it gets an assertion.
+          weights: weights of the rows. Any number is a label of a row of weight 0, except where
+            labels are classes: their loss reads it before it is weighted.
         """
         self.check_form(labels)
         if not hasattr(labels, "dtype") or tf.as_dtype(labels.dtype).is_bool:
@@ -66,13 +68,14 @@ class LabelRule:
         values = tf.get_static_value(labels) if tf.is_tensor(labels) else labels
         if values is None:
             numbers = tf.cast(labels, tf.float64)
-            wrong = tf.boolean_mask(numbers, self._are_wrong(numbers))
+            are_wrong = self._are_wrong(numbers) & self._are_read(numbers, weights)
+            wrong = tf.boolean_mask(numbers, are_wrong)
             message = [f"labels: expected {self.expected}, got", wrong[:3]]
             tf.debugging.Assert(tf.equal(tf.size(wrong), 0), message)
             return
         values = np.asarray(values, np.float64)
         with np.errstate(invalid="ignore"):
-            are_wrong = self._are_wrong(values)
+            are_wrong = self._are_wrong(values) & np.asarray(self._are_read(values, weights))
         if are_wrong.any():
             row, *_ = np.argwhere(are_wrong)[0]
             value = values[are_wrong].reshape(-1)[0]
@@ -118,6 +121,16 @@ class LabelRule:
         if self.ignored is not None:
             are_right |= labels == self.ignored
         return ~are_right
+
+    def _are_read(self, labels: Any, weights: Any) -> Any:
+        """Where labels, float64, change the loss; NaN does with any weight."""
+        everywhere = tf.ones_like(labels, tf.bool)
+        ranks = [tf.TensorShape(getattr(x, "shape", None)).rank for x in (weights, labels)]
+        if self.are_classes or ranks not in ([1, 1], [1, 2]):
+            return everywhere
+        column = tf.reshape(weights, [-1] + [1] * (ranks[1] - 1))
+        is_number = (abs(labels) < math.inf) & (labels == labels)
+        return everywhere & ~(is_number & (tf.cast(column, tf.float64) == 0))
 
     def _refuse(self, got: str) -> None:
         raise DataError(f"labels: expected {self.expected}, got {got}")

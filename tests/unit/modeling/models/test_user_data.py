@@ -203,6 +203,29 @@ def test_every_door_checks_labels(wrong):
             call()
 
 
+@pytest.mark.parametrize("shape", [[ROWS], [ROWS, 1], [ROWS, CLASSES]])
+def test_a_label_of_a_row_without_weight_is_any_number(shape):
+    rng = np.random.default_rng(3)
+    labels, weights = rng.integers(0, 2, shape).astype(np.float32), np.ones(ROWS, np.float32)
+    labels[2], weights[2] = -1, 0
+    loss = LOSSES.BinaryCrossentropy(from_logits=True)
+    checks = DataChecks(VOCAB, rule_of_loss(loss, shape[1] if len(shape) > 1 else 1, ()))
+    batches = tf.data.Dataset.from_tensors((np.ones([ROWS, LENGTH], np.int32), labels, weights))
+    np.testing.assert_array_equal(checks.labels(labels, weights), labels)
+    [(_, found, _)] = checks.source(batches)
+    np.testing.assert_array_equal(found, labels)
+    for wrong_labels, wrong_weights in (
+        (labels, weights + 1),
+        (labels, None),
+        (np.where(labels < 0, np.nan, labels), weights),
+    ):
+        with pytest.raises(DataError, match=r"labels: expected .* in row 3"):
+            checks.labels(wrong_labels, wrong_weights)
+    wrong = batches.map(lambda ids, y, w: (ids, y, w + 1))
+    with pytest.raises(tf.errors.InvalidArgumentError, match="labels: expected"):
+        list(checks.source(wrong))
+
+
 def test_sources_of_lists_are_read_as_arrays():
     model, labels = classifier(), [0, 1, 2, 2, 1]
     expected = model.predict(IDS, verbose=0)
