@@ -1,5 +1,6 @@
 """`hf://`: models and data sets of the Hugging Face hub, from a stand-in for it."""
 
+import glob
 import json
 import os
 import pathlib
@@ -55,6 +56,28 @@ def hub(tmp_path, monkeypatch):
         forget()
         yield served
     forget()
+
+
+@pytest.mark.parametrize(
+    "pattern", ["*.txt", "**/x*.txt", "a/**/x*.txt", "a/*/[xy]?.txt", "**", "a/**", "a/x**", "?2.*"]
+)
+def test_patterns_match_as_those_of_local_files(pattern, tmp_path, monkeypatch):
+    names = [
+        "x1.txt",
+        "y2.txt",
+        "a/x3.txt",
+        "a/xd/y4.txt",
+        "a/b/x5.txt",
+        "a/b/c/x6.txt",
+        "xe/y7.md",
+    ]
+    for name in names:
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).touch()
+    monkeypatch.setattr(hub_module, "files_of", lambda repository: dict.fromkeys(names, 0))
+    found = glob.glob(pattern, root_dir=tmp_path, recursive=True)
+    expected = sorted(f"{URL}/{name}" for name in found if (tmp_path / name).is_file())
+    assert file_system.glob(f"{URL}/{pattern}") == expected
 
 
 @pytest.mark.quick

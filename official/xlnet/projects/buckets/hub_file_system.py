@@ -7,8 +7,8 @@ is one commit, once a command has written all of it.
 
 from __future__ import annotations
 
-import fnmatch
 import os
+import re
 from collections.abc import Sequence
 from typing import Any
 
@@ -90,12 +90,14 @@ class HubFileSystem(FileSystem):
 
     def glob(self, pattern: str) -> list[str]:
         """Returns the URLs that match a pattern; `**` matches directories recursively."""
+        from fsspec.utils import glob_translate
+
         repository, path = parse(pattern)
-        files = hub.files_of(repository)
-        names = {*fnmatch.filter(files, path), *fnmatch.filter(files, path.replace("**/", ""))}
-        if "**" not in path:  # For `fnmatch`, `*` matches slashes, too.
-            names = {name for name in names if name.count("/") == path.count("/")}
-        return [f"{repository.url}/{name}" for name in sorted(names)]
+        # As for local files, `a**` means `a*`.
+        parts = [part if part == "**" else re.sub(r"\*+", "*", part) for part in path.split("/")]
+        matches = re.compile(glob_translate("/".join(parts))).match
+        names = sorted(filter(matches, hub.files_of(repository)))
+        return [f"{repository.url}/{name}" for name in names]
 
     def kept_copy(self, url: str) -> str | None:
         """Returns the path of a file or directory in the cache, to which it is downloaded.
