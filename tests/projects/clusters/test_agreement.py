@@ -72,5 +72,7 @@ def test_the_first_difference_is_named():
     assert describe_difference(saved, {**saved, "model": {"width": 7}}) == "model.width: 7, not 5"
     assert describe_difference(saved, {**saved, "model": {}}) == "model.width: null, not 5"
     assert describe_difference(saved, {**saved, "task": {"k": 1}}) == 'task: {"k": 1}, not null'
+    assert describe_difference(saved, {**saved, "k": None}) == "k: null, not null"
+    assert describe_difference({"k": True, "x": 1}, {"k": True, "x": 1.0}) == "x: 1.0, not 1"
     assert describe_difference([1], None) == "null, not [1]"
     assert describe_difference("a" * 99, "b") == f"b, not {'a' * 40}…"

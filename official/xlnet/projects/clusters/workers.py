@@ -146,7 +146,13 @@ def describe_difference(first: Any, other: Any) -> str:
     """
     keys: list[str] = []
     while isinstance(first, dict) and isinstance(other, dict):
-        key = next(key for key in {**first, **other} if first.get(key) != other.get(key))
+        # As their digests: 1 and 1.0 differ, and so do `null` and no value.
+        key = next(
+            key
+            for key in {**first, **other}
+            if (key in first) != (key in other)
+            or _canonical_json(first[key]) != _canonical_json(other[key])
+        )
         first, other = first.get(key), other.get(key)
         keys.append(key)
     path = f"{'.'.join(keys)}: " if keys else ""
