@@ -37,13 +37,14 @@ def killed_process_errors() -> Iterator[None]:
     handlers[python_urns.SUBPROCESS_SDK] = Handler, bytes
     try:
         yield
-    except Exception:
+    except Exception as error:  # What `_fail` has answered, or an error of a broken connection.
         if not failures:
             raise
         raise DataError(
-            "a worker process of Beam was killed, possibly because it ran out of memory; run the "
-            "same command again to resume, with a smaller --direct_num_workers if necessary"
-        ) from None
+            f"a worker process of Beam was killed or failed ({failures[0]}), possibly because it "
+            "ran out of memory; run the same command again to resume, with a smaller "
+            "--direct_num_workers if necessary"
+        ) from error
     finally:
         handlers[python_urns.SUBPROCESS_SDK] = former_handler
 
