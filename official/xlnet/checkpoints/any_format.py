@@ -88,7 +88,8 @@ def _refuse_file_of_keras(path: str) -> None:
     if path.endswith(".weights.h5"):
         advice = "`load_weights` of a model like the one that was saved"
     expected = "a model directory, as save_pretrained writes it"
-    require_config(not advice, path, expected, f"a file of Keras, which {advice} reads")
+    is_refused = advice and not file_system.is_dir(path)
+    require_config(not is_refused, path, expected, f"a file of Keras, which {advice} reads")
 
 
 @public()

@@ -90,3 +90,8 @@ def test_a_file_of_keras_is_told_with_what_reads_it(tmp_path, name, reader):
     for load in (xlnet.load_model, xlnet.load_encoder, xlnet.load_config):
         with pytest.raises(ValueError, match=f"expected a model directory, .*`{reader}`"):
             load(path)
+
+
+def test_a_model_directory_may_be_named_as_a_file_of_keras(world, tmp_path):
+    copy = shutil.copytree(world.pretrained, tmp_path / "model.keras")
+    assert xlnet.load_config(copy) == xlnet.load_config(world.pretrained)
