@@ -1,6 +1,7 @@
 """What goes in comes out: columns of all types and names, from and to each format, or refused."""
 
 import numpy as np
+import pandas
 import pytest
 
 from data_prep.tasks.text_rows import read_text_rows
@@ -55,6 +56,17 @@ def test_rows_that_are_read_and_written_are_the_same(ending, writer, tmp_path):
         output.unlink()
         num_written += 1
     assert num_written >= (3 if output.suffix == ".parquet" else 12)
+
+
+@pytest.mark.parametrize("line_end", ["\n", "\r", "\r\n", "\u2028", "\x85"])
+def test_line_ends_within_fields_of_csv_come_back(line_end, tmp_path):
+    rows = [{"text": f"a{line_end}b", "id": "1"}, {"text": line_end, "id": "2"}]
+    path = tmp_path / "rows.csv"
+    write_rows(str(path), rows)
+    assert path.read_bytes().startswith(b"text,id\n")
+    assert read_written(path) == rows
+    assert pandas.read_csv(path, dtype=str).to_dict("records") == rows
+    assert read_text_rows([], str(path)) == rows
 
 
 # {verb: (its flags, the ending of its output, columns of the input that it does not write)}

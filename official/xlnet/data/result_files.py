@@ -120,8 +120,9 @@ def _field(value: Any) -> str:
 
 def _csv_line(fields: Sequence[str]) -> str:
     line = io.StringIO()
-    csv.writer(line, lineterminator="\n").writerow(fields)
-    return line.getvalue()
+    # Before Python 3.13, carriage returns are quoted only if they are in the line terminator.
+    csv.writer(line, lineterminator="\r\n").writerow(fields)
+    return line.getvalue().removesuffix("\r\n") + "\n"
 
 
 def _tsv_line(fields: Sequence[str]) -> str:
