@@ -105,10 +105,11 @@ def test_other_files_are_refused(name, content, message, tmp_path):
             read()
 
 
-def test_a_tweet_is_no_fastq(tmp_path):
+@pytest.mark.parametrize("lines", [["@ann", "Yes!", "+1"], ["@ann", "Yes", "+1 from me"]])
+def test_a_tweet_is_no_fastq(lines, tmp_path):
     path = tmp_path / "tweets.txt"
-    path.write_text("@ann\nYes!\n+1\n")
-    assert [row["text"] for row in read_text_rows([], str(path))] == ["@ann", "Yes!", "+1"]
+    path.write_text("".join(f"{line}\n" for line in lines))
+    assert [row["text"] for row in read_text_rows([], str(path))] == lines
 
 
 @pytest.mark.parametrize("name", FORMS)

@@ -28,7 +28,10 @@ NO_HEADER = "a header, which begins with >, before the letters of FASTA"
 _COMMENT = ";"
 _COMMENTS_BEFORE = (_COMMENT, "#", "!")
 _BLOCKS_OF_TEN = re.compile(rb"(\S{10} +)*\S{1,10}")
-_FASTQ_RECORD = re.compile(rb"@[^\r\n]*[\r\n]+(?:[A-Za-z*.-]+[\r\n]+)+\+")
+# The line before the qualities has no text but that of the header.
+_FASTQ_RECORD = re.compile(
+    rb"@([^\r\n]*)[\r\n]+(?:[A-Za-z*.-]+[\r\n]+)+\+(?:\1)?[ \t]*(?:[\r\n]|$)"
+)
 
 
 def fasta_records(
