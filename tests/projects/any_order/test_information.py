@@ -119,8 +119,10 @@ def test_without_knowledge_there_is_no_information(models):
     [found] = mutual_information(Scorer(empty, NumberTokenizer(10)), ["7 3 9"])
     assert [p.information for p in found] == pytest.approx([0, 0], abs=1e-6)
     causal = Scorer(models["causal"], NumberTokenizer(10))
-    with pytest.raises(DataError, match="causal"):
-        mutual_information(causal, ["7 3 9"])
+    with pytest.raises(ConfigError, match="causal"):
+        mutual_information(causal, ["7"])  # Without a pair, too.
+    with pytest.raises(TypeError, match="scorer"):
+        mutual_information("runs/model", ["7 3 9"])
     scorer = Scorer(models["permutation"], NumberTokenizer(10))
     with pytest.raises(DataError, match="a text of one window for mutual information"):
         mutual_information(scorer, TEXTS)

@@ -189,6 +189,33 @@ def test_what_is_not_there_is_refused(change, message, tmp_path):
         read_suite(str(path))
 
 
+@pytest.mark.parametrize(
+    ("item", "name", "number", "message"),
+    [
+        (1, "x", 2, "item 1: expected each condition once, got 'x' twice"),
+        (2, "y", 1, "item 2, condition 'y': expected each region_number once"),
+        (2, "y", None, "expected an item_number in each item, .* region_number"),
+    ],
+)
+def test_each_condition_and_region_has_its_own_name(item, name, number, message, tmp_path):
+    def item_of(item, name, number):
+        regions = [{"region_number": n, "content": "a"} for n in (1, number) if n]
+        if number is None:
+            regions.append({"content": "b"})
+        return {"item_number": item, "conditions": [{"condition_name": name, "regions": regions}]}
+
+    path = tmp_path / "suite.json"
+    suite = {"predictions": [{"formula": "1 < 2"}], "items": [item_of(1, "x", 2)]}
+    for other in [(1, "y", 2), (2, "x", 2)]:
+        suite["items"].append(item_of(*other))
+    path.write_text(json.dumps(suite))
+    assert len(read_suite(str(path))[0]) == 3
+    suite["items"].append(item_of(item, name, number))
+    path.write_text(json.dumps(suite))
+    with pytest.raises(DataError, match=message):
+        read_suite(str(path))
+
+
 def test_a_mean_of_no_tokens_is_refused_before_scoring():
     row = {"item": 5, "condition": "x", "regions": {"1": (0, 3), "2": (3, 3)}}
     check_predictions([row], ["(2;%x%) < 1"], "sum")

@@ -244,18 +244,19 @@ def score_pairs(call: PairsCall) -> dict[str, Any]:
     suite = read_suite(call.input)
     if suite:
         rows, formulas, metric = suite
-        check_predictions(rows, formulas, metric)
+        rows_to_group: Sequence[Row] = check_predictions(rows, formulas, metric)
     else:
         pairs = read_text_rows(
             [], call.input, ("good", "bad"), check_context, written=call.written_columns()
         )
-        if call.group:
-            _column("group", call.group, pairs)
-        for name in call.cluster:
-            _column("cluster", name, pairs)
         rows, formulas, metric = _good_then_bad(pairs), [], ""
+        rows_to_group = pairs
         if call.output:
             check_columns(call.output, pairs)
+    if call.group:
+        _column("group", call.group, rows_to_group)
+    for name in call.cluster:
+        _column("cluster", name, rows_to_group)
     job = FileScoring(call, batched(rows, file_scoring.CHUNK_SIZE), len(rows))
     job.require_window_of_order()
     with job.scored() as scored:

@@ -222,8 +222,10 @@ def _region_value(surprisals_P: np.ndarray, metric: str) -> float:
 
 def check_predictions(
     rows: Sequence[Mapping[str, Any]], formulas: Sequence[str], metric: str
-) -> None:
+) -> list[dict[str, Any]]:
     """Raises `DataError` for a prediction that cannot be computed, before a text is scored.
+
+    Returns the rows of `suite_margins`, with differences that have no meaning yet.
 
     Args:
       rows: the conditions of the items, with the regions of their texts.
@@ -234,7 +236,7 @@ def check_predictions(
     for row in rows:  # A token in each region that has letters.
         spans = [(start, end) for start, end in row["regions"].values() if end > start]
         scores.append(Score("", [], np.zeros(len(spans)), spans))
-    suite_margins(rows, scores, formulas, metric)
+    return suite_margins(rows, scores, formulas, metric)
 
 
 def read_suite(path: str) -> tuple[list[dict[str, Any]], list[str], str] | None:
@@ -249,7 +251,8 @@ def read_suite(path: str) -> tuple[list[dict[str, Any]], list[str], str] | None:
       or an empty suite.
 
     Raises:
-      DataError: a prediction is not a formula, or the metric is not one of `METRICS`.
+      DataError: a prediction is not a formula, the metric is not one of `METRICS`, or a
+        condition of an item, or a region of its text, is missing its name or has another's.
     """
     if not path.endswith(".json"):
         return None
@@ -268,16 +271,25 @@ def read_suite(path: str) -> tuple[list[dict[str, Any]], list[str], str] | None:
             prediction_type == "formula", path, "predictions of type formula", prediction_type
         )
     rows = []
+    names = set()
     for item, condition in conditions:
-        text, regions = _joined_regions(condition["regions"])
-        rows.append(
-            {
-                "item": item["item_number"],
-                "condition": condition["condition_name"],
-                "text": text,
-                "regions": regions,
-            }
+        try:
+            row = _condition_row(item, condition, path)
+        except (KeyError, TypeError):
+            raise DataError(
+                f"{path}: expected an item_number in each item, a condition_name in each "
+                "condition, and a region_number and the text content in each of its regions"
+            ) from None
+        name = row["item"], row["condition"]
+        # Of two texts with a name, predictions would compare the last one only.
+        require_data(
+            name not in names,
+            f"{path}, item {row['item']}",
+            "each condition once",
+            f"{row['condition']!r} twice",
         )
+        names.add(name)
+        rows.append(row)
     if not rows or not formulas:
         return None
     return rows, formulas, _metric(suite, path)
@@ -291,6 +303,21 @@ def _metric(suite: Mapping[str, Any], path: str) -> str:
     is_known = isinstance(metric, str) and metric in METRICS
     require_data(is_known, f"{path}, meta.metric", f"one of {', '.join(METRICS)}", shown(metric))
     return metric
+
+
+def _condition_row(item: Mapping[str, Any], condition: Mapping[str, Any], path: str) -> Any:
+    """The row of a condition of an item."""
+    text, regions = _joined_regions(condition["regions"])
+    row = {
+        "item": item["item_number"],
+        "condition": condition["condition_name"],
+        "text": text,
+        "regions": regions,
+    }
+    where = f"{path}, item {row['item']}, condition {row['condition']!r}"
+    numbers = [region["region_number"] for region in condition["regions"]]
+    require_data(len(regions) == len(numbers), where, "each region_number once", numbers)
+    return row
 
 
 def _joined_regions(

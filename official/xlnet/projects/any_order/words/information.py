@@ -19,10 +19,12 @@ import numpy as np
 
 from official.xlnet.configs.choices import PUNCTUATION, UNITS
 from official.xlnet.configs.registry import PUBLIC_NAMES
-from official.xlnet.configs.validation import NOT_NEGATIVE, require_number
+from official.xlnet.configs.validation import NOT_NEGATIVE, require_number, require_type
 from official.xlnet.files.public import public
 from official.xlnet.files.schema import OneOf
+from official.xlnet.inference.language_model import require_both_sides
 from official.xlnet.inference.score import Score
+from official.xlnet.inference.scoring import Scorer
 from official.xlnet.inference.text_parts import Span
 from official.xlnet.projects.any_order.words import Word, words_of
 
@@ -84,7 +86,9 @@ def mutual_information(
       >>> pair.information, pair.reversed_information
       (3.1, 2.8)
     """
+    require_type("scorer", scorer, Scorer)
     require_number("distance", distance, NOT_NEGATIVE)
+    require_both_sides(scorer.config, "measure mutual information")
     scorer.require_one_window(texts, "mutual information")
     with scorer.tokenizer.uncounted():
         results = []
