@@ -129,6 +129,28 @@ def require_one_window(
     require_data(num_tokens <= longest, where, f"a text of one window for {purpose}", got)
 
 
+def require_windows(
+    config: XLNetConfig,
+    tokenizer: Tokenizer,
+    texts: Sequence[str],
+    purpose: str,
+    places: Sequence[str] = (),
+) -> None:
+    """Raises `DataError` if one of some texts is longer than a window; its tokens are not counted.
+
+    Args:
+      config: the configuration that the model was pre-trained with.
+      tokenizer: its tokenizer.
+      texts: the texts.
+      purpose: of one window, for the error.
+      places: where each text is from, for the error.
+    """
+    with tokenizer.uncounted():
+        for index, text in enumerate(texts):
+            place = places[index] if places else ""
+            require_one_window(config, text, len(tokenizer.encode(text)), purpose, place)
+
+
 def is_causal(config: XLNetConfig) -> bool:
     """Whether a language model predicts the next token from the content stream.
 

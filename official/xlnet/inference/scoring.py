@@ -52,6 +52,7 @@ from official.xlnet.inference.language_model import (
     require_both_sides,
     require_language_model,
     require_one_window,
+    require_windows,
 )
 from official.xlnet.inference.network.inference_encoder import finite
 from official.xlnet.inference.orders import (
@@ -331,11 +332,7 @@ class Scorer(PickledByPath):
           purpose: of one window, for the error.
           places: where each text is from, for the error.
         """
-        with self.tokenizer.uncounted():
-            for index, text in enumerate(texts):
-                place = places[index] if places else ""
-                num_tokens = len(self.tokenizer.encode(text))
-                require_one_window(self.config, text, num_tokens, purpose, place)
+        require_windows(self.config, self.tokenizer, texts, purpose, places)
 
     def _require_windows_of(self, parts: TextParts) -> None:
         """Raises `DataError` unless the windows can give what is given before the targets."""

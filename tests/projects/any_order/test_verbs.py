@@ -175,6 +175,10 @@ def test_pairs_are_compared_by_group(capfd, world, tmp_path):
         (["--input=-"], "--input: expected a file"),
         ([f"--input={tmp_path / 'wrong.json'}"], "prediction '(4;%good%) < 1': expected"),
         ([f"--input={tmp_path / 'pairs.jsonl'}", "--group=x"], "--group: expected a column"),
+        (
+            [f"--input={source}", "--cluster=item,x"],
+            "--cluster: expected a column of the input, got",
+        ),
         ([f"--input={source}", "--output=x.xlsx"], "expected a file ending in .tsv"),
     ):
         assert message in refused(run(capfd, *arguments[:-1], *wrong))

@@ -47,6 +47,11 @@ from official.xlnet.projects.any_order.pairs.suites import (
 )
 from official.xlnet.projects.any_order.words import Word, words_of
 from official.xlnet.projects.any_order.words.ends import WordEnds, surprisals_with_ends
+from official.xlnet.projects.any_order.words.tables import (
+    chunks_for_table,
+    other_columns,
+    write_table,
+)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -77,12 +82,7 @@ class WordsCall(ScoringCall):
 
 def score_words(call: WordsCall) -> dict[str, Any]:
     """Writes a row for each word; see `verbs.words_file`."""
-    if call.output:
-        check_ending(call.output, TABLES)
-    chunks, num_rows = call.chunks(format=call.format)
-    if call.output and num_rows:
-        chunks = iter(held := [*chunks])
-        check_columns(call.output, [_other_columns(row) for chunk in held for row in chunk])
+    chunks, num_rows = chunks_for_table(call, call.format)
     if call.word_ends:
         job = FileScoring(call, chunks, num_rows, _measure_word_ends(call))
         job.require_one_window(lambda row: call.placed(row)[0], "word_ends")
@@ -90,11 +90,7 @@ def score_words(call: WordsCall) -> dict[str, Any]:
         job = FileScoring(call, chunks, num_rows)
         job.require_window_of_order()
     with job.scored() as scored:
-        words = _word_rows(scored, call)
-        if call.output:
-            write_rows(call.output, list(words))
-        else:
-            write_json_lines(None, words)
+        write_table(call.output, _word_rows(scored, call))
     return job.results()
 
 
@@ -118,7 +114,7 @@ def _word_rows(
         if isinstance(text, UnscoredRow):
             yield {"text_id": text_number, **text.columns()}
             continue
-        columns: dict[str, Any] = {"text_id": text_number, **_other_columns(text.row)}
+        columns: dict[str, Any] = {"text_id": text_number, **other_columns(text.row)}
         words = words_of(text.score, call.punctuation, call.unit)
         with_ends: Sequence[float] = []
         if call.word_ends:
@@ -134,14 +130,6 @@ def _word_rows(
             row["start"] -= text.start
             row["end"] -= text.start
             yield row
-
-
-def _other_columns(row: Row) -> dict[str, Any]:
-    """The columns besides the texts, which the rows of words have."""
-    return {name: value for name, value in row.items() if name not in _TEXT}
-
-
-_TEXT = ("text", "context")
 
 
 @dataclasses.dataclass(frozen=True)

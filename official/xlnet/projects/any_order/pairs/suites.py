@@ -251,8 +251,8 @@ def read_suite(path: str) -> tuple[list[dict[str, Any]], list[str], str] | None:
       or an empty suite.
 
     Raises:
-      DataError: a prediction is not a formula, the metric is not one of `METRICS`, or a
-        condition of an item, or a region of its text, is missing its name or has another's.
+      DataError: a prediction is not a formula, the metric is not one of `METRICS`, or the
+        conditions of an item, or the regions of a condition, are not all named, or not apart.
     """
     if not path.endswith(".json"):
         return None

@@ -22,6 +22,7 @@ from official.xlnet.inference.language_model import (
     require_both_sides,
     require_language_model,
     require_one_window,
+    require_windows,
 )
 from official.xlnet.inference.score import Score
 from official.xlnet.inference.text_parts import Span, TextParts, text_parts
@@ -124,8 +125,4 @@ class StepScorer:
           purpose: of one window, for the error.
           places: where each text is from, for the error.
         """
-        with self.tokenizer.uncounted():
-            for index, text in enumerate(texts):
-                place = places[index] if places else ""
-                num_tokens = len(self.tokenizer.encode(text))
-                require_one_window(self._model.config, text, num_tokens, purpose, place)
+        require_windows(self._model.config, self.tokenizer, texts, purpose, places)

@@ -9,8 +9,6 @@ from typing import Any
 import numpy as np
 
 from data_prep.tasks.text_rows import Row
-from official.xlnet.data.json_lines import write_json_lines
-from official.xlnet.data.result_files import TABLES, check_columns, check_ending, write_rows
 from official.xlnet.inference.scoring import Scorer
 from official.xlnet.jobs.file_scoring import (
     FileScoring,
@@ -19,8 +17,11 @@ from official.xlnet.jobs.file_scoring import (
     UnscoredRow,
 )
 from official.xlnet.projects.any_order.words.information import WordPair, mutual_information
-
-_TEXT = ("text", "context")
+from official.xlnet.projects.any_order.words.tables import (
+    chunks_for_table,
+    other_columns,
+    write_table,
+)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -36,19 +37,9 @@ class InformationCall(ScoringCall):
         return {"text_id", *(field.name for field in dataclasses.fields(WordPair))}
 
 
-def _other_columns(row: Row) -> dict[str, Any]:
-    """The columns besides the texts, which the rows of two words have."""
-    return {name: value for name, value in row.items() if name not in _TEXT}
-
-
 def measure_information(call: InformationCall) -> dict[str, Any]:
     """Writes a row for each two words; see `verbs.mutual_information_file`."""
-    if call.output:
-        check_ending(call.output, TABLES)
-    chunks, num_rows = call.chunks(format=call.format)
-    if call.output and num_rows:
-        chunks = iter(held := [*chunks])
-        check_columns(call.output, [_other_columns(row) for chunk in held for row in chunk])
+    chunks, num_rows = chunks_for_table(call, call.format)
 
     def measure(scorer: Scorer, rows: list[Row]) -> list[Any]:
         texts, spans = zip(*(call.placed(row) for row in rows), strict=True)
@@ -66,16 +57,13 @@ def measure_information(call: InformationCall) -> dict[str, Any]:
             if isinstance(text, UnscoredRow):
                 yield columns | text.columns()
                 continue
-            columns |= _other_columns(text.row)
+            columns |= other_columns(text.row)
             for values in text.measured:
                 pair = WordPair(*values)
                 gaps.append(abs(pair.information - pair.reversed_information))
                 yield {**columns, **dataclasses.asdict(pair)}
 
     with job.scored() as scored:
-        if call.output:
-            write_rows(call.output, list(pair_rows(scored)))
-        else:
-            write_json_lines(None, pair_rows(scored))
+        write_table(call.output, pair_rows(scored))
     metrics = {"pairs": len(gaps), "mean_gap": float(np.mean(gaps)) if gaps else None}
     return job.results(metrics)
