@@ -8,6 +8,7 @@ from __future__ import annotations
 import contextlib
 import dataclasses
 import os
+import signal
 from collections.abc import Callable, Iterator
 
 from official.xlnet.errors import DataError, DivergedError, PeerLostError, PreemptedError
@@ -81,7 +82,9 @@ def read_end(directory: str) -> RunEnd | None:
 
 
 def _end_by(error: BaseException, step: int) -> RunEnd:
-    if isinstance(error, PreemptedError | SystemExit):  # SystemExit: SIGTERM before the first step.
+    # Before the first step, SIGTERM ends the process by this status.
+    is_terminated = isinstance(error, SystemExit) and error.code == 128 + signal.SIGTERM
+    if is_terminated or isinstance(error, PreemptedError):
         return RunEnd(step, PREEMPTED)
     if isinstance(error, PeerLostError):
         return RunEnd(step, LOST_A_WORKER)

@@ -28,6 +28,7 @@ def end_of_run(directory, error=None, is_chief=True):
         (StoppedError("by Ctrl-C"), "interrupted", "", False),
         (PreemptedError("at step 7"), "preempted", "", True),
         (SystemExit(143), "preempted", "", True),
+        (SystemExit(1), "failed", "1", False),
         (PeerLostError("worker 1"), "lost a worker", "", True),
     ],
 )
