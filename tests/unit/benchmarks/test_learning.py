@@ -14,7 +14,7 @@ import tensorflow as tf
 from scipy.stats import binomtest
 
 from benchmarks.harness import verdicts
-from benchmarks.harness.sources import part_of, paths_of
+from benchmarks.harness.sources import part_of, paths_of, roots_of
 from benchmarks.harness.tables import (
     command_above,
     command_digest,
@@ -391,6 +391,9 @@ def test_experiments_name_functions_and_modules_that_exist():
         for entry in stale.code_of(f"python -m benchmarks.learning.{path.stem}"):
             module, _, function = entry.partition(":")
             assert part_of(entry) if function else paths_of([module]), entry
+    recipes = [str(path) for path in (ROOT / "configs/ablation").glob("*.yaml")]
+    for module in roots_of(recipes, ()):
+        assert paths_of([module]), module
 
 
 def result(loss, steps=500, unigram_loss=6.5):
