@@ -138,6 +138,7 @@ def test_missing_files_are_named_in_both_formats(tmp_path):
     [
         "query_id\tdoc_id\trelevance\n1\ta\t2\n1\tc\t1\n",
         "score corpus-id query-id\n2 a 1\n1 c 1\n",
+        "score corpus-id query-id\n2 a 1\nscore corpus-id query-id\n1 c 1\n",  # Two files.
         "qid iteration docno label\n1 0 a 2\n1 0 c 1\n",
         "1 a 2\n1 c 1\n",
     ],

@@ -171,13 +171,14 @@ def _read_columns(
     """
     table: dict[str, dict[str, float]] = {}
     places: list[int] | None = None
+    header: list[str] = []
     for where, line in numbered_lines(path):
         fields = line.split()
-        if not fields:
+        if fields == header or not fields:  # Of files one after the other, each has a header.
             continue
-        named_places = _named_places(fields)
+        named_places = None if table else _named_places(fields)
         if named_places is not None:
-            places, widths = named_places, (len(fields),)
+            places, header, widths = named_places, fields, (len(fields),)
             continue
         expected = f"{' or '.join(map(str, widths))} columns"
         require_data(len(fields) in widths, where, expected, shown(line.strip()))
