@@ -27,14 +27,14 @@ from official.xlnet.runtime.cores import num_cores
 _PEER = "benchmarks.training.peers.hf_trainer"
 _MAX_LENGTH = 512
 _SHORT = 12, 60
-# {name: (module, options of its `build`)}
-CONTESTANTS: dict[str, tuple[str, dict[str, Any]]] = {
-    "ours": (__spec__.name, {}),
-    "ours, bfloat16 products": (__spec__.name, {"products": "bfloat16"}),
-    "ours, LoRA of rank 8": (__spec__.name, {"lora_rank": 8}),
-    "transformers' Trainer": (_PEER, {}),
-    "Trainer, bfloat16": (_PEER, {"bfloat16": True}),
-    "Trainer, torch.compile": (_PEER, {"compile": True}),
+# {name: (title, module, options of its `build`)}
+CONTESTANTS: dict[str, tuple[str, str, dict[str, Any]]] = {
+    "ours": ("ours", __spec__.name, {}),
+    "ours_bfloat16": ("ours, bfloat16 products", __spec__.name, {"products": "bfloat16"}),
+    "ours_lora": ("ours, LoRA of rank 8", __spec__.name, {"lora_rank": 8}),
+    "trainer": ("transformers' `Trainer`", _PEER, {}),
+    "trainer_bfloat16": ("`Trainer`, bfloat16", _PEER, {"bfloat16": True}),
+    "trainer_compile": ("`Trainer`, `torch.compile`", _PEER, {"compile": True}),
 }
 
 
@@ -105,7 +105,7 @@ def main() -> None:
         layers=flag(12, "number of layers"),
         batch_size=flag(16, "rows of a batch"),
         epochs=flag(2, "timed epochs of each"),
-        contestants=flag([*CONTESTANTS], "which to time"),
+        contestants=flag([*CONTESTANTS], f"which of {', '.join(CONTESTANTS)} to time"),
         table=flag(None, "document to write the table into"),
     )
     shape = dataclasses.replace(
@@ -120,7 +120,7 @@ def main() -> None:
     data = {"num_short": flags.short, "num_long": flags.long}
     everyone = {}
     for name in flags.contestants:
-        module, options = CONTESTANTS[name]
+        _, module, options = CONTESTANTS[name]
         task = {"shape": dataclasses.asdict(shape), **data, **options}
         everyone[name] = Contestant(module, task)
     results = compete(everyone, flags.epochs)
@@ -134,7 +134,8 @@ def main() -> None:
     if flags.table:
         rows = [("", "seconds of an epoch", "peak memory, GB")]
         for name, result in found.items():
-            rows.append((name, f"{result['seconds']:.1f}", f"{result['peak_gigabytes']:.1f}"))
+            title, *_ = CONTESTANTS[name]
+            rows.append((title, f"{result['seconds']:.1f}", f"{result['peak_gigabytes']:.1f}"))
         text = (
             f"{flags.short} texts of {_SHORT[0]} to {_SHORT[1]} tokens and {flags.long} of "
             f"{_MAX_LENGTH}, {flags.layers} layers of XLNet-base, batches of {flags.batch_size}, "
