@@ -19,8 +19,7 @@ class Restart(enum.Enum):
     NEVER = "no"  # The same command would end in the same way, or its user has ended it.
     ALWAYS = "yes"
     LIMITED = "up to twice"  # Until it has ended so `MAX_IN_A_ROW` times in a row.
-    # The same; where a launcher knows the status of each worker, that of the lost one decides.
-    WITH_LOST_WORKER = "all workers, up to twice"
+    WITH_LOST_WORKER = "all workers, up to twice"  # The same, for the workers that have lost one.
 
 
 RESTARTS = {

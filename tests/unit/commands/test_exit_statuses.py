@@ -68,24 +68,59 @@ def test_slurm_counts_ends_in_a_row(run_job):
     ]
 
 
-def test_kubernetes_restarts_what_is_worth_it():
-    job = list(yaml.safe_load_all((LAUNCH / "kubernetes.yaml").read_text()))[1]["spec"]
+@pytest.fixture
+def job():
+    return list(yaml.safe_load_all((LAUNCH / "kubernetes.yaml").read_text()))[1]["spec"]
+
+
+def action_of(job, status, is_evicted=False):
+    """What Kubernetes does about a pod that has ended: the first rule that applies."""
     (container,) = job["template"]["spec"]["containers"]
+    for rule in job["podFailurePolicy"]["rules"]:
+        if "onPodConditions" in rule:
+            assert rule["onPodConditions"] == [{"type": "DisruptionTarget"}]
+            applies = is_evicted
+        else:
+            codes = rule["onExitCodes"]
+            assert (codes["containerName"], codes["operator"]) == (container["name"], "In")
+            applies = status in codes["values"]
+        if applies:
+            return rule["action"]
+    return "Count"
+
+
+def num_starts(job, rounds):
+    """How often Kubernetes starts the pods of a Job, which end with the statuses of each round."""
+    counts = [0] * job["completions"]
+    for number, statuses in enumerate(rounds, 1):
+        for index, status in enumerate(statuses):
+            if status is None:
+                action = action_of(job, 137, is_evicted=True)
+            else:
+                action = action_of(job, status)
+            if action == "FailJob":
+                return number
+            counts[index] += action == "Count"
+        failed = [count > job["backoffLimitPerIndex"] for count in counts]
+        if sum(failed) > job["maxFailedIndexes"]:
+            return number
+    return len(rounds) + 1
+
+
+def test_kubernetes_restarts_what_is_worth_it(job):
     assert job["template"]["spec"]["restartPolicy"] == "Never"  # podFailurePolicy requires it.
-    assert job["backoffLimit"] == MAX_IN_A_ROW - 1
-    evicted, *rules = job["podFailurePolicy"]["rules"]
-    assert evicted == {"action": "Ignore", "onPodConditions": [{"type": "DisruptionTarget"}]}
-    actions = {}
-    for rule in rules:
-        codes = rule["onExitCodes"]
-        assert (codes["containerName"], codes["operator"]) == (container["name"], "In")
-        actions |= dict.fromkeys(codes["values"], rule["action"])
-    expected = {
-        Restart.NEVER: "FailJob",
-        Restart.ALWAYS: "Ignore",
-        Restart.LIMITED: "Count",
-        Restart.WITH_LOST_WORKER: "Ignore",
-    }
+    assert job["completionMode"] == "Indexed"  # Counts of each pod require it.
+    assert "backoffLimit" not in job  # It would count the pods of one end together.
     for status, restart in RESTARTS.items():
         if status:
-            assert actions.get(status, "Count") == expected[restart], status
+            starts = num_starts(job, [[status] * job["completions"]] * 9)
+            expected = {Restart.NEVER: 1, Restart.ALWAYS: 10}
+            assert starts == expected.get(restart, MAX_IN_A_ROW), status
+
+
+def test_kubernetes_counts_a_kill_once_for_each_pod(job):
+    """The pods that have lost a killed one end with 76; an evicted one has no status."""
+    assert num_starts(job, [[137, 76]] * 9) == MAX_IN_A_ROW
+    assert num_starts(job, [[76, 137], [142, 139], [75, 75], [143, 76]]) == 4
+    assert num_starts(job, [[75, None]] * 9) == 10
+    assert num_starts(job, [[76, 137], [76, 2]]) == 2
