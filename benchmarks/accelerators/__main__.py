@@ -1,4 +1,4 @@
-"""Compiles our steps for TPUs and GPUs, without one, and writes docs/accelerators.md.
+"""Compiles our steps for TPUs and GPUs, without one, and writes docs/performance.md.
 
     python -m benchmarks.accelerators                         # Every row: hours.
     python -m benchmarks.accelerators --steps=base --chips=v5e,h100 --batch_sizes=8

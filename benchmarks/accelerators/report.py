@@ -1,4 +1,4 @@
-"""The rows on file, and the tables of docs/accelerators.md."""
+"""The rows on file, and the tables of docs/performance.md."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any
 from benchmarks.accelerators.chips import CHIPS
 from benchmarks.harness.tables import add_row, fill_table, markdown_table, read_rows
 
-RESULTS, DOCUMENT = "docs/accelerators.json", "docs/accelerators.md"
+RESULTS, DOCUMENT = "docs/accelerators.json", "docs/performance.md"
 _KEY = ("step", "chip", "layers", "set", "batch_size")
 _NOT_MEASURED = "Not measured yet: `python -m benchmarks.accelerators`."
 

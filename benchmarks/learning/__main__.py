@@ -1,6 +1,6 @@
 """Learning benchmark: the effect of memory.
 
-    python -m benchmarks.learning --text=FILE --output=DIR --document=docs/learning.md
+    python -m benchmarks.learning --text=FILE --output=DIR --document=docs/experiments.md
 
 Trains the network of `tiny` on short windows with and without memory, with several seeds and equal
 steps. Interrupted runs resume when the command is run again.
@@ -33,7 +33,7 @@ _MEM_LEN = 64  # Of the runs with memory.
 _CONFIG = "configs/tiny.yaml"
 _VOCAB_SIZE = 4000
 # A network trained for minutes has an effective context of about 16 tokens
-# (docs/attention_length.md), so memory matters at the start of windows. These windows are four
+# (docs/experiments.md), so memory matters at the start of windows. These windows are four
 # times shorter than those of the recipe.
 _SHORT_WINDOWS = (
     "data.seq_len=32",

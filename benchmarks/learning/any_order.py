@@ -1,6 +1,6 @@
 """Partial prediction, diffusion and left to right: one network, by the order that it is read in.
 
-    python -m benchmarks.learning.any_order --text=FILE --output=DIR --document=docs/any_order.md
+    python -m benchmarks.learning.any_order --text=FILE --output=DIR --document=docs/experiments.md
 
 Trains the network of configs/ablation by permutation language modeling with K = 1, 2, 6 and 7, by
 absorbing diffusion and from left to right, in equal compute; permutations with an equal number of

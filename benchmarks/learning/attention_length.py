@@ -1,7 +1,7 @@
 """Evaluation with recurrent memory vs. a sliding window (section 4 of Transformer-XL).
 
     python -m benchmarks.learning.attention_length --text=FILE --output=DIR \
-        --document=docs/attention_length.md
+        --document=docs/experiments.md
 
 Trains configs/transformer_xl.yaml and evaluates the longest held-out document. The attention length
 A is the minimum context of a prediction:

@@ -1,7 +1,7 @@
 """Minimal pairs under a pre-trained model: accuracy by group and order, and words of one pair.
 
     python -m benchmarks.learning.minimal_pairs --model=runs/reviews/model --pairs=blimp.jsonl \
-           --document=docs/minimal_pairs.md --output=docs/minimal_pairs.json
+           --document=docs/experiments.md --output=docs/minimal_pairs.json
     python -m benchmarks.learning.minimal_pairs --model=demo_output/model \
            --pairs=demo_output/pairs.tsv --output=pairs.json --picture=pairs.png
 

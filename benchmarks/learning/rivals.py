@@ -1,6 +1,6 @@
 """BERT against XLNet on the same text at toy scale (table 1 of the paper), with several seeds.
 
-    python -m benchmarks.learning.rivals --text=FILE --data=DIR --output=DIR --document=rivals.md
+    python -m benchmarks.learning.rivals --text=FILE --data=DIR --output=DIR --document=PAGE.md
 
 Rows are recipes in configs/ablation: BERT, RoBERTa's setting, whole words, and XLNet with and
 without memory, each with its own network and initial scale. Each is pre-trained on the same text

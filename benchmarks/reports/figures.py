@@ -92,13 +92,13 @@ PICTURES = {
         tree("concepts.json", concept_figures.with_patterns), concept_figures.attention
     ),
     "attention_length": Picture(
-        table("attention_length.md", "table: attention_length"), result_figures.attention_length
+        table("experiments.md", "table: attention_length"), result_figures.attention_length
     ),
     "coverage": Picture(_WINDOWS, concept_figures.coverage),
     "generation_cost": Picture(tree("generation_cost.json"), result_figures.generation_cost),
     "growth": Picture(_measured(report.growth_lines), result_figures.growth),
     "largest_batch": Picture(
-        table("accelerators.md", "table: release"), result_figures.largest_batch
+        table("performance.md", "table: release"), result_figures.largest_batch
     ),
     "masks": Picture(_WINDOWS, concept_figures.masks),
     "agreement": Picture(
@@ -109,7 +109,7 @@ PICTURES = {
     ),
     "orders": Picture(_WINDOWS, concept_figures.orders),
     "passes": Picture(
-        tree("any_order.json", lambda found: any_order.passes(found["readings"])),
+        tree("experiments.json", lambda found: any_order.passes(found["readings"])),
         result_figures.passes,
     ),
     "records": Picture(table("data_preparation.md", "table: throughput"), result_figures.records),

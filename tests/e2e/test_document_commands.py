@@ -151,12 +151,18 @@ def run_blocks(path, size=300):
 
 
 def blocks_to_run(path):
-    return [b for b in blocks(path) if b.is_run and b.language in ("sh", "python")]
+    """The blocks of a page that run with the Keras of this process.
+
+    On a page with blocks of tf_keras, the others are of Keras 3.
+    """
+    run = [b for b in blocks(path) if b.is_run and b.language in ("sh", "python")]
+    if any(block.needs_tf_keras for block in run):
+        run = [block for block in run if block.needs_tf_keras != IS_KERAS_3]
+    return run
 
 
 # The home has the README's blocks; these pages have tests of their own.
 OTHERS = ("index.md", "languages.md", "search.md", "sequences.md")
-OTHERS += ("model_garden.md",) * IS_KERAS_3  # The Model Garden needs tf_keras.
 PAGES = [p for p in DOCUMENTS if p.name not in OTHERS]
 
 

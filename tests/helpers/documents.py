@@ -2,7 +2,8 @@
 
 A block is what stands between ```LANGUAGE and ```. Every block says its language; `sh` and `python`
 blocks are run, at a tiny scale, in the order of the document. A block after a line
-`<!-- test: parse -->` is only checked: what it needs, or its time, is not to be had in a test.
+`<!-- test: parse -->` is only checked: what it needs, or its time, is not to be had in a test. One
+after `<!-- test: tf_keras -->` is run with tf_keras only.
 Sections of other documents that a document includes are part of it.
 
 `rendered` is what a browser makes of a page.
@@ -54,12 +55,14 @@ class Block:
       code: its lines.
       line: number of its first line.
       is_run: whether it is run, or only checked.
+      needs_tf_keras: whether it is run with tf_keras only.
     """
 
     language: str
     code: str
     line: int
     is_run: bool
+    needs_tf_keras: bool = False
 
 
 @functools.cache
@@ -74,7 +77,8 @@ def blocks(path: pathlib.Path) -> tuple[Block, ...]:
         elif fence:
             is_run = before != "<!-- test: parse -->"
             code = textwrap.dedent("\n".join(lines))  # In a tab of the site.
-            found.append(Block(language, code, start, is_run))
+            needs_tf_keras = before == "<!-- test: tf_keras -->"
+            found.append(Block(language, code, start, is_run, needs_tf_keras))
             start, before = None, ""
         elif start is not None:
             lines.append(line)

@@ -42,8 +42,8 @@ from tests.helpers.tiny import MEMORY, random_windows, randomize, tiny_config
 STORED = [
     ("ablation", "rows", ablation.tables),
     ("ablation", "cues", cues.tables),
-    ("any_order", "readings", any_order.tables),
-    ("learning", "memory", memory.tables),
+    ("experiments", "readings", any_order.tables),
+    ("experiments", "memory", memory.tables),
 ]
 VERDICT = r"([+-][\d.]+) ± ([\d.]+), (ahead|behind|no difference)"
 TABLE = re.compile(r"<!-- table: (\S+) -->\n(.*?)\n<!-- end", re.S)
@@ -142,7 +142,7 @@ def test_every_verdict_of_a_page_is_recomputed_here():
     assert outside == set()
     rows = read_rows(str(ROOT / "docs/time_to_quality.json"))
     assert ("time_to_quality", "steps", report.table(rows)) in shown
-    [pairs] = (table for page, name, table in shown if (page, name) == ("minimal_pairs", "pairs"))
+    [pairs] = (table for page, name, table in shown if (page, name) == ("experiments", "pairs"))
     cells = [
         (round(int(percent) * size / 100), size)
         for size, line in zip((90, 30, 30, 30), pairs.splitlines()[2:], strict=True)
@@ -150,7 +150,7 @@ def test_every_verdict_of_a_page_is_recomputed_here():
     ]
     least = min(binomtest(*cell).pvalue for cell in cells)
     assert len(cells) == 12 and 0.05 / 12 < least < 0.05  # Holm's correction of the smallest.
-    assert "for twelve cells, none is above chance" in pages["minimal_pairs"]
+    assert "for twelve cells, none is above chance" in pages["experiments"]
 
 
 def test_the_ablation_compares_means_over_seeds(tmp_path):

@@ -9,7 +9,7 @@ from benchmarks.harness.tables import read_rows
 from official.xlnet.configs import training
 from official.xlnet.configs.training import TrainingConfig
 
-DOCUMENTS = ("docs/accelerators.md", "docs/distributed.md")
+DOCUMENTS = ("docs/performance.md", "docs/distributed.md")
 
 
 def test_each_recipe_fits_the_device_that_its_comment_names():

@@ -50,7 +50,7 @@ def attend(
     output · d_output, and of all [B, N, Q, K] tensors only the probabilities p are kept, as dropout
     is drawn again from its seed. What it earns: with TensorFlow's own gradients, a training step of
     `small` takes 1.50 times the CPU time. A GPU keeps p in the type of the values, since XLA
-    computes it again from the scores in each kernel otherwise (docs/accelerators.md).
+    computes it again from the scores in each kernel otherwise (docs/performance.md).
 
     Args:
       terms: the terms of the scores.

@@ -8,7 +8,7 @@ By the addition theorems, with ω a frequency, i the position of a row and j the
 So the positional score (q + r_r)·W_r·sinusoids(i - j) is a product of D numbers of the row and D
 numbers of the key. That is D / H times the arithmetic of scores per distance, in one large product
 that gives scores per key: nothing is shifted. A TPU has arithmetic to spare, and a shift along its
-lanes is the most expensive operation of the whole step (docs/accelerators.md). Known as factorized
+lanes is the most expensive operation of the whole step (docs/performance.md). Known as factorized
 relative attention (Dai et al., *Funnel-Transformer*, 2020, arXiv 2006.03236).
 
 What it earns: by the compiler's estimates for a TPU v5e, a layer of base takes 10.4 million cycles
