@@ -2,7 +2,7 @@
 
     python -m tools.api_page
 
-The list of names has the first paragraph of docstrings, that of flags the first clause of the help.
+The list of names has the first paragraph of docstrings. On the site, flags have their help, too.
 Tests verify that all are up to date.
 MkDocs calls the functions `on_…` (`hooks` in mkdocs.yml): the site has a page for each section,
 which mkdocstrings makes of signatures and docstrings, and the names in the list link to them.
@@ -15,6 +15,8 @@ import ast
 import dataclasses
 import pathlib
 import re
+import textwrap
+from collections.abc import Sequence
 from typing import Any
 
 from data_prep.corpus.formats import TFDS_PREFIX
@@ -141,8 +143,8 @@ _COMMANDS_INTRODUCTION = """\
 
 # Commands
 
-The flags of each verb of the command `xlnet`; those of all verbs are at the end. The site that
-`make docs` builds has the whole descriptions, `xlnet VERB --help` also the range of each number.
+The verbs of the command `xlnet` and their flags; those of all verbs are at the end. `xlnet VERB
+--help` says what each flag means, as does this page on the site that `make docs` builds.
 """
 
 Definition = ast.FunctionDef | ast.ClassDef
@@ -186,47 +188,36 @@ def commands_page(is_whole: bool = False) -> str:
     """Returns the contents of the page of verbs, in the order of `xlnet --help`.
 
     Args:
-      is_whole: whether to add all that the help says.
+      is_whole: whether to say of each flag what the help says.
     """
     parts = [_COMMANDS_INTRODUCTION]
-    lines_of_core: dict[str, list[str]] = {}
     for verb in VERBS.names():
         declared = declaration(verb)
         text = declared.sections[""] if is_whole else declared.sections[""].partition("\n\n")[0]
-        lines = [_line(flag, is_whole) for flag in declared.flags]
-        if not VERBS.modules[verb].startswith("projects."):
-            lines_of_core[verb] = lines
-        elif not is_whole:
-            lines = _without_repetition(lines, lines_of_core)
-        parts.append(f"## xlnet {verb}\n\n{text}\n")
-        parts += lines
-        parts[-1] += "\n"
-    parts.append("## All verbs\n")
-    return "\n".join([*parts, *(_line(flag, is_whole) for flag in COMMON)]) + "\n"
+        parts.append(f"## xlnet {verb}\n\n{text}\n\n{_flags(declared.flags, is_whole)}\n")
+    parts.append(f"## All verbs\n\n{_flags(COMMON, is_whole)}")
+    return "\n".join(parts) + "\n"
 
 
-def _without_repetition(lines: list[str], lines_of_core: dict[str, list[str]]) -> list[str]:
-    """Returns the lines of a verb of a project, those of a similar verb of the core as one.
-
-    Args:
-      lines: the lines of its flags.
-      lines_of_core: the lines of the flags of each verb of the core.
-    """
-    similar = max(lines_of_core, key=lambda verb: len({*lines} & {*lines_of_core[verb]}))
-    repeated = [line for line in lines if line in lines_of_core[similar]]
-    if len(repeated) < 3:
-        return lines
-    flags = [re.sub(r"^- (`--[\w\[\]]+).*", r"\1`", line) for line in repeated]
-    others = [line for line in lines if line not in repeated]
-    return [*others, f"- As for [`xlnet {similar}`](#xlnet-{similar}): {', '.join(flags)}"]
+def _flags(flags: Sequence[Parameter], is_whole: bool) -> str:
+    """Returns the names of flags, required ones first, or a list with all that the help says."""
+    if is_whole:
+        return "\n".join(map(_line, flags))
+    required = [_name(flag) for flag in flags if flag.is_required]
+    optional = [_name(flag) for flag in flags if not flag.is_required]
+    lists = [", ".join(names) for names in (required, optional) if names]
+    return textwrap.fill("; optional: ".join(lists), 100, break_on_hyphens=False)
 
 
-def _line(flag: Parameter, is_whole: bool) -> str:
-    """Returns the line of a flag, with all of its text or its first clause."""
+def _name(flag: Parameter) -> str:
+    no = "[no]" if flag.value_type is bool else ""
+    return f"`--{no}{flag.name}`"
+
+
+def _line(flag: Parameter) -> str:
+    """Returns the line of a flag, with all of its text."""
     rules = tuple(rule for rule in flag.rules if not isinstance(rule, Range))
-    text = flag.text if is_whole else re.split(r"(?<!e\.g)[;.](?: |$)|, see `", flag.text)[0]
-    shown = dataclasses.replace(flag, rules=rules, text=text)
-    name, *lines = flag_help(shown).split("\n")
+    name, *lines = flag_help(dataclasses.replace(flag, rules=rules)).split("\n")
     return f"- `{name.strip()}`: {' '.join(' '.join(lines).split())}"
 
 

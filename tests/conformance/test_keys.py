@@ -159,7 +159,7 @@ def is_read(key, section):
 def test_each_key_is_read(key):
     section, name = key.split(".")
     sentence = f"{key}: nothing outside of `configs` reads it, as `config.{section}.{name}`"
-    assert is_read(key, KEYS[key]), f'{sentence}; see "A key" in docs/architecture.md'
+    assert is_read(key, KEYS[key]), f'{sentence}; see "A key" in CONTRIBUTING.md'
 
 
 # (d) With an effect.
