@@ -205,8 +205,9 @@ def _flags(flags: Sequence[Parameter], is_whole: bool) -> str:
         return "\n".join(map(_line, flags))
     required = [_name(flag) for flag in flags if flag.is_required]
     optional = [_name(flag) for flag in flags if not flag.is_required]
-    lists = [", ".join(names) for names in (required, optional) if names]
-    return textwrap.fill("; optional: ".join(lists), 100, break_on_hyphens=False)
+    lists = {"Required": required, "Optional": optional}
+    text = " ".join(f"{title}: {', '.join(names)}." for title, names in lists.items() if names)
+    return textwrap.fill(text, 100, break_on_hyphens=False)
 
 
 def _name(flag: Parameter) -> str:

@@ -63,15 +63,18 @@ def test_the_reference_has_every_flag():
     page = api_page.commands_page()
     is_current = api_page.COMMANDS.read_text(encoding="utf-8") == page
     assert is_current, f"{api_page.COMMANDS.relative_to(ROOT)}: run python -m tools.api_page"
+    whole = api_page.commands_page(is_whole=True)  # That of the site.
     for verb in VERBS.names():
-        declared = declaration(verb)
-        section = page.partition(f"## xlnet {verb}\n")[2].partition("\n## ")[0]
-        rows, _, as_elsewhere = section.partition("- As for [`xlnet ")
-        listed = re.findall(r"^- `--(?:\[no\])?(\w+).*`: \S", rows, re.MULTILINE)
-        others = re.findall(r"`--(?:\[no\])?(\w+)`", as_elsewhere)
-        names = [flag.name for flag in declared.flags]
-        assert listed == [name for name in names if name not in others]
-        assert others == [name for name in names if name in others]
+        flags = declaration(verb).flags
+        names, explained = (
+            text.partition(f"## xlnet {verb}\n")[2].partition("\n## ")[0] for text in (page, whole)
+        )
+        required, _, optional = names.rpartition("Optional: ")
+        for text, is_required in ((required, True), (optional, False)):
+            listed = re.findall(r"`--(?:\[no\])?(\w+)`", text)
+            assert listed == [flag.name for flag in flags if flag.is_required == is_required]
+        rows = re.findall(r"^- `--(?:\[no\])?(\w+).*`: \S", explained, re.MULTILINE)
+        assert rows == [flag.name for flag in flags]
 
 
 @functools.cache
