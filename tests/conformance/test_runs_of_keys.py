@@ -9,6 +9,7 @@ import dataclasses
 import json
 import pathlib
 import re
+import sys
 from unittest import mock
 
 import numpy as np
@@ -17,9 +18,13 @@ import tensorflow as tf
 
 from data_prep.tasks.task_data import read_task
 from official.xlnet.api.pretrain import pretrain
+from official.xlnet.checkpoints.any_format import load_config
 from official.xlnet.checkpoints.checkpoint_files import newest_checkpoint
 from official.xlnet.configs.experiment import XLNetConfig
+from official.xlnet.configs.finetuning_defaults import finetuning_configuration
+from official.xlnet.configs.key_marks import OF_FINETUNING, OF_PRETRAINING
 from official.xlnet.configs.registry import OPTIMIZERS, SCHEDULES
+from official.xlnet.configs.training import TrainingConfig
 from official.xlnet.errors import ConfigError, DivergedError
 from official.xlnet.modeling.models.xlnet_pretrainer import XLNetPretrainer
 from official.xlnet.runtime.history import read_history
@@ -39,8 +44,14 @@ FINE_TUNING = TASK | {
     "training": TASK["training"] | STEPS,
     "task": TASK["task"] | {"name": "classification", "text_columns": ["text"]},
 }
-# Keys that pre-training has no use for.
-OF_FINE_TUNING = {"training.lora_rank"}
+
+
+def keys_of(mark):
+    """Keys that one kind of training reads."""
+    return {f"training.{key}" for key in TrainingConfig.marked_keys(mark)}
+
+
+OF_FINE_TUNING, OF_PRE_TRAINING = keys_of(OF_FINETUNING), keys_of(OF_PRETRAINING)
 # Where a key freezes weights or lets no update happen, other keys would show less: these rows are
 # not together with others. An evaluation takes longer than steps, and more steps take longer.
 SEPARATE = {
@@ -116,8 +127,11 @@ def groups(base, rows):
 
 
 ROWS_OF_PRE_TRAINING = {name: row for name, row in ALL.items() if name not in OF_FINE_TUNING}
+# Weights with which each further step is bad cannot be evaluated; `test_bad_steps` has better ones.
+NOT_OF_FINE_TUNING = {*OF_PRE_TRAINING, "training.on_bad_step"}
+ROWS_OF_FINE_TUNING = {name: row for name, row in ALL.items() if name not in NOT_OF_FINE_TUNING}
 GROUPS_OF_PRE_TRAINING = sorted(groups(PRE_TRAINING, ROWS_OF_PRE_TRAINING), key=len, reverse=True)
-GROUPS_OF_FINE_TUNING = sorted(groups(FINE_TUNING, ALL), key=len, reverse=True)
+GROUPS_OF_FINE_TUNING = sorted(groups(FINE_TUNING, ROWS_OF_FINE_TUNING), key=len, reverse=True)
 
 
 # Runs.
@@ -318,6 +332,70 @@ def test_runs_of_compiled_steps(tmp_path):
     """In a graph, Python runs once for many steps."""
     settings = ["training.optimizer=lamb", "training.accumulate_steps=2"]
     check_runs(pre_training, PRE_TRAINING, settings, tmp_path)
+
+
+# What each kind of training reads.
+
+
+def keys_read_by(run, base, folder):
+    """Keys of `training` that code outside of the sections reads in a run."""
+    found = set()
+    get = TrainingConfig.__getattribute__
+    keys = {*TrainingConfig.own_keys()}
+    not_readers = {"base.py", "experiment.py"}  # They copy, compare, check and save all keys.
+
+    def recorded(self, name):
+        code = sys._getframe(1).f_code
+        path = pathlib.Path(code.co_filename)
+        is_reader = path.name not in not_readers and code.co_name not in ("check", "unused_keys")
+        if name in keys and is_reader:
+            found.add(f"training.{name}")
+        return get(self, name)
+
+    with mock.patch.object(TrainingConfig, "__getattribute__", recorded):
+        run(XLNetConfig.from_dict(base), folder)
+    return found
+
+
+@pytest.mark.parametrize(
+    ("run", "base", "of_others"),
+    [
+        (pre_training, PRE_TRAINING, OF_FINE_TUNING),
+        (fine_tuning, FINE_TUNING, OF_PRE_TRAINING),
+    ],
+)
+def test_what_a_kind_of_training_does_not_read_is_marked(run, base, of_others, tmp_path):
+    """Then it is refused (`unused_keys`), rather than without effect."""
+    choices = {"schedule": "constant_with_cooldown", "optimizer": "muon"}
+    base = base | {"training": base["training"] | choices | {"num_steps": 1}}
+    with eagerly():
+        found = keys_read_by(run, base, str(tmp_path))
+    keys = {f"training.{key}" for key in TrainingConfig.own_keys()}
+    # By another schedule, and by `prepare_devices`; alike in both.
+    keys -= {"training.decay_power", "training.release_memory"}
+    assert keys - found == of_others
+
+
+@pytest.mark.parametrize("key", sorted(OF_PRE_TRAINING))
+def test_fine_tuning_refuses_a_key_of_pre_training(key, tmp_path, caplog):
+    (override,) = [row for row in settings_of(key) if row.startswith(key)]
+    sentence = f"^{key}: expected .*, as only pre-training reads it, got "
+    with pytest.raises(ConfigError, match=sentence):
+        finetuning_configuration(None, None, [override.partition(".")[2]], None, load_config)
+    # A recipe may be of both.
+    recipe_file = tmp_path / "recipe.yaml"
+    name, value = key.partition(".")[2], override.partition("=")[2]
+    recipe_file.write_text(f"training: {{{name}: {value}, clip_norm: 2}}")
+    config = finetuning_configuration(None, str(recipe_file), [], None, load_config)
+    assert config.training.clip_norm == 2
+    assert f"recipe.yaml: {key} has no effect, as only pre-training reads it" in caplog.text
+
+
+@pytest.mark.parametrize("key", sorted(OF_FINE_TUNING))
+def test_pre_training_refuses_a_key_of_fine_tuning(key, tmp_path):
+    config = XLNetConfig.from_dict(PRE_TRAINING).changed(settings_of(key))
+    with pytest.raises(ConfigError, match=f"^{key}: expected 0, as only fine-tuning reads it, got"):
+        pretrain(config, str(tmp_path / "data"), str(tmp_path / "model"))
 
 
 # Planted faults: averages of weights, as somebody might add them.

@@ -103,6 +103,7 @@ def finetune(
         from official.xlnet.jobs.finetuning_inputs import FineTuningOptions, read_inputs
         from official.xlnet.runtime.host import host_state_kept
         from official.xlnet.training.finetuning import run_finetuning
+        from official.xlnet.training.run_end import end_set_aside
     options = FineTuningOptions(
         init_from=init_from,
         recipe=config,
@@ -115,7 +116,7 @@ def finetune(
         new_head=new_head,
         cluster_timeout=cluster_timeout,
     )
-    with host_state_kept():
+    with host_state_kept(), end_set_aside(output):
         inputs = read_inputs(settings, train, dev, output, options)
         metrics = run_finetuning(inputs.config, inputs.train, inputs.dev, output, inputs.start)
         finish_finetuning(output, metrics, inputs)

@@ -9,6 +9,7 @@ from official.xlnet.api.arguments import Model, Override
 from official.xlnet.api.verbs import TRAIN, register_verb
 from official.xlnet.configs.choices import CLUSTER_TIMEOUT
 from official.xlnet.configs.experiment import XLNetConfig, recipe_path
+from official.xlnet.configs.key_marks import OF_FINETUNING
 from official.xlnet.configs.registry import STRATEGIES
 from official.xlnet.configs.validation import require
 from official.xlnet.files.arguments import COMMAS, Path, RunDirectory, Strategy
@@ -80,8 +81,10 @@ def pretrain(
         config = load_config(recipe_path(config), set)
     else:
         config = config.changed(set)
-    rank = config.training.lora_rank
-    require(not rank, "training.lora_rank", "0, as adapters are for fine-tuning", rank)
+    training = config.training
+    for key, default in training.unused_keys(OF_FINETUNING, training.own_keys()).items():
+        expected = f"{default!r}, as only fine-tuning reads it"
+        require(False, f"training.{key}", expected, getattr(training, key))
     with loading_tensorflow():
         from official.xlnet.training.pretraining import prepared_pretraining
     with prepared_pretraining(

@@ -24,8 +24,10 @@ import math
 import os
 from collections.abc import Callable, Collection, Sequence
 
+from absl import logging
+
 from official.xlnet.configs.experiment import CONFIG_FILE, XLNetConfig, recipe_path
-from official.xlnet.configs.key_marks import FROM_DATA
+from official.xlnet.configs.key_marks import FROM_DATA, OF_PRETRAINING
 from official.xlnet.configs.registry import DEFAULT_TASK, task_settings
 from official.xlnet.configs.task import TaskConfig
 from official.xlnet.configs.training import TrainingConfig
@@ -265,6 +267,7 @@ def finetuning_configuration(
         if os.path.isdir(path) and not any("target_" in override for override in overrides):
             for key in set(config.task.marked_keys(FROM_DATA)) - {"text_columns"}:
                 setattr(config.task, key, ())  # They followed from the data of that model.
+    _refuse_unused_keys(config, path, overrides)
     require(
         config.task.name == settings["name"],
         "task.name",
@@ -272,3 +275,20 @@ def finetuning_configuration(
         config.task.name,
     )
     return config
+
+
+def _refuse_unused_keys(config: XLNetConfig, path: str | None, overrides: Sequence[str]) -> None:
+    """Raises `ConfigError` if an override sets a key that only pre-training reads.
+
+    A recipe may be of both kinds of training; its keys are a warning.
+    """
+    training = config.training
+    why = "as only pre-training reads it"
+    for key, default in training.unused_keys(
+        OF_PRETRAINING, given_settings(None, overrides)
+    ).items():
+        expected = f"{default!r}, {why}"
+        require(False, f"training.{key}", expected, getattr(training, key))
+    if path and not os.path.isdir(path):
+        for key in training.unused_keys(OF_PRETRAINING, given_settings(path, [])):
+            logging.warning("%s: training.%s has no effect, %s", path, key, why)

@@ -30,6 +30,9 @@ class KeyMark:
 # `training`, and refuses it of the other sections.
 MAY_CHANGE = KeyMark("may_change")
 FIXED = KeyMark()
+# Of the section `training`: keys that one of the two kinds of training has no use for.
+OF_PRETRAINING = KeyMark()
+OF_FINETUNING = KeyMark()
 # The value follows from the training data where it is missing.
 FROM_DATA = KeyMark("from_data")
 # A trained head depends on the key: a run that continues with the head takes the value of its

@@ -4,11 +4,19 @@ from __future__ import annotations
 
 import dataclasses
 import math
-from typing import Annotated
+from collections.abc import Collection
+from typing import Annotated, Any
 
 from official.xlnet.configs.base import Section
 from official.xlnet.configs.choices import PRODUCTS
-from official.xlnet.configs.key_marks import FIXED, MAY_CHANGE, UnreadWith
+from official.xlnet.configs.key_marks import (
+    FIXED,
+    MAY_CHANGE,
+    OF_FINETUNING,
+    OF_PRETRAINING,
+    KeyMark,
+    UnreadWith,
+)
 from official.xlnet.configs.registry import OPTIMIZERS, SCHEDULES
 from official.xlnet.configs.validation import (
     COUNT,
@@ -79,13 +87,14 @@ class TrainingConfig(Section):
       steps_per_execution: number of steps per call of the compiled training function.
       checkpoint_steps: number of steps between checkpoints.
       keep_checkpoints: number of most recent checkpoints to keep, besides the best one by
-        held-out loss.
+        held-out loss; pre-training only.
       checkpoint_memory: whether checkpoints hold the recurrent memory of all rows, as float32
         [L, B, M, D]; without it a resumed run starts with an empty one. None: up to 1 GiB.
+        Pre-training only.
       evaluation_steps: number of steps between evaluations on the held-out split; 0 disables
-        them.
+        them. Pre-training only; fine-tuning evaluates after each `checkpoint_steps`.
       on_bad_step: what to do after a non-finite loss or gradient, for which no update is applied:
-        `stop` training, or `skip` the batch.
+        `stop` training, or `skip` the batch, up to ten times in a row.
       json_log: whether TensorBoard scalars are also written to `logs/scalars.jsonl`.
       seed: random seed of weight initialization, target sampling and dropout.
     """
@@ -116,7 +125,7 @@ class TrainingConfig(Section):
     freeze_embeddings: Annotated[bool, FIXED] = False
     freeze_layers: Annotated[int, Range(0, 1000), FIXED] = 0
     freeze_network: Annotated[bool, FIXED] = False
-    lora_rank: Annotated[int, COUNT_OR_NONE] = 0
+    lora_rank: Annotated[int, COUNT_OR_NONE, OF_FINETUNING] = 0
     accumulate_steps: Annotated[int, COUNT, MAY_CHANGE] = 1
     parallel_slices: Annotated[int, COUNT_OR_NONE, MAY_CHANGE] = 1
     release_memory: Annotated[bool, MAY_CHANGE] = False
@@ -127,9 +136,9 @@ class TrainingConfig(Section):
     jit_compile: Annotated[bool | None, MAY_CHANGE] = None
     steps_per_execution: Annotated[int, COUNT, MAY_CHANGE] = 1
     checkpoint_steps: Annotated[int, COUNT, MAY_CHANGE] = 500
-    keep_checkpoints: Annotated[int, COUNT, MAY_CHANGE] = 2
-    checkpoint_memory: Annotated[bool | None, MAY_CHANGE] = None
-    evaluation_steps: Annotated[int, COUNT_OR_NONE, MAY_CHANGE] = 0
+    keep_checkpoints: Annotated[int, COUNT, MAY_CHANGE, OF_PRETRAINING] = 2
+    checkpoint_memory: Annotated[bool | None, MAY_CHANGE, OF_PRETRAINING] = None
+    evaluation_steps: Annotated[int, COUNT_OR_NONE, MAY_CHANGE, OF_PRETRAINING] = 0
     on_bad_step: Annotated[str, OneOf(("stop", "skip")), MAY_CHANGE] = "stop"
     json_log: Annotated[bool, MAY_CHANGE] = False
     seed: Annotated[int, SEED, FIXED] = 0
@@ -144,6 +153,20 @@ class TrainingConfig(Section):
         if self.checkpoint_memory is None:
             return num_bytes <= LARGEST_SAVED_MEMORY
         return self.checkpoint_memory
+
+    def unused_keys(self, mark: KeyMark, keys: Collection[str]) -> dict[str, Any]:
+        """Returns {key: default} of keys of a kind of training that have other values.
+
+        Args:
+          mark: `OF_PRETRAINING` or `OF_FINETUNING`.
+          keys: names of the keys of interest.
+        """
+        defaults: dict[str, Any] = {}
+        for key in self.marked_keys(mark):
+            default = getattr(type(self), key)
+            if key in keys and getattr(self, key) != default:
+                defaults[key] = default
+        return defaults
 
     def require_shares(self, num_replicas: int, even: bool = False) -> None:
         """Raises `ConfigError` unless replicas, and their micro-batches, have equal shares.

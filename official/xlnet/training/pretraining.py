@@ -24,6 +24,7 @@ from official.xlnet.runtime.pages import PretrainingRun, write_pages
 from official.xlnet.tokenization.special_tokens import VOCAB_FILE
 from official.xlnet.training.pretraining_loop import PretrainingLoop
 from official.xlnet.training.run_data import RunData
+from official.xlnet.training.run_end import end_set_aside
 
 _FINAL_STEPS = 100  # The reported loss is the mean over these last steps.
 
@@ -97,7 +98,7 @@ def prepared_pretraining(
     See `official.xlnet.api.pretrain.pretrain` for the arguments. The random state of Python and
     NumPy is restored at the end.
     """
-    with host_state_kept(), contextlib.ExitStack() as stack:
+    with host_state_kept(), end_set_aside(output), contextlib.ExitStack() as stack:
         distribution = prepare_devices(config.training, strategy, cpu_devices, cluster_timeout)
         several = [data] if isinstance(data, str) else data
         paths, shares = zip(*map(weighted, several), strict=True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import itertools
 import math
 from typing import Any
@@ -16,7 +17,9 @@ from official.xlnet.configs.key_marks import FIXED
 from official.xlnet.configs.sections import ObjectiveSections
 from official.xlnet.data.pretraining_dataset import reading_errors
 from official.xlnet.errors import require_data
+from official.xlnet.files.schema import conform
 from official.xlnet.modeling.models.xlnet_pretrainer import XLNetPretrainer
+from official.xlnet.runtime.history import read_history
 from official.xlnet.runtime.perplexity import perplexity
 from official.xlnet.runtime.progress import interval_passed
 from official.xlnet.training import run_health, run_plan, target_counts
@@ -24,6 +27,7 @@ from official.xlnet.training.loop import Loop
 from official.xlnet.training.run_data import RunData
 
 _START_WINDOWS = 1000  # Read when a run starts; takes about a second.
+_RECENT_LOSS = "recent_loss"  # Key of the records of checkpoints.
 
 
 class PretrainingLoop(Loop):
@@ -101,9 +105,13 @@ class PretrainingLoop(Loop):
         self._baseline = run_health.UnigramBaseline(
             p_V, config.training.warmup_steps, self._last_step
         )
+        if not self._baseline.is_checked(self.step):
+            for line in read_history(self.output):
+                self._baseline.add(line["loss"])
         self.unigram_loss = self._baseline.loss
-        skip = config.training.on_bad_step == "skip"
-        self._watch = run_health.Watch(self.state.model, data, self.log, skip)
+        where = f"{self.output}: {_RECENT_LOSS} of the newest checkpoint"
+        recent_loss = conform(self.resumed.get(_RECENT_LOSS, {}), run_health.RecentLoss, where)
+        self._watch = run_health.Watch(self.state.model, data, self.log, recent_loss)
         self._best_loss = best_heldout_loss(self.output)
 
     def _log_memory(self) -> None:
@@ -132,8 +140,8 @@ class PretrainingLoop(Loop):
                 unigram_loss=round(self._baseline.loss, 4),
             )
 
-    def reject(self, before: int, metrics: dict[str, float]) -> None:
-        self._watch.bad(before + 1, self.step, metrics["loss"], metrics["gradient_norm"])
+    def diagnose(self, before: int) -> dict[str, Any]:
+        return self._watch.diagnose(before + 1, self.step)
 
     def scalars(self, metrics: dict[str, float]) -> dict[str, float]:
         # A mean over no labels at all, of an auxiliary objective, is not a number.
@@ -180,4 +188,9 @@ class PretrainingLoop(Loop):
         ]
 
     def record(self) -> dict[str, Any]:
-        return {"heldout_loss": self._heldout_loss, **self._data.record(self.step)}
+        return {
+            **super().record(),
+            "heldout_loss": self._heldout_loss,
+            _RECENT_LOSS: dataclasses.asdict(self._watch.recent_loss),
+            **self._data.record(self.step),
+        }

@@ -8,14 +8,18 @@ from __future__ import annotations
 import contextlib
 import dataclasses
 import os
+import pathlib
 import signal
 from collections.abc import Callable, Iterator
 
 from official.xlnet.errors import DataError, DivergedError, PeerLostError, PreemptedError
+from official.xlnet.files.atomic import write_bytes
 from official.xlnet.files.json_files import read_json, write_json
 from official.xlnet.files.locks import require_in_place
 
 END_FILE = "end.json"
+
+_ends_set_aside: dict[str, bytes] = {}  # Of this process, by directory; see `end_set_aside`.
 
 # After these, launchers run the same command again.
 PREEMPTED, LOST_A_WORKER = "preempted", "lost a worker"
@@ -43,6 +47,32 @@ class RunEnd:
 
 
 @contextlib.contextmanager
+def end_set_aside(directory: str) -> Iterator[None]:
+    """Context manager around a call that may resume a run, from before its data are read.
+
+    `evaluate --follow` would take the record of an earlier call for the end of the run. It is
+    removed, and written again if the call ends without a step: if it is refused, or none is left.
+
+    Args:
+      directory: output directory of the run.
+    """
+    path = os.path.join(directory, END_FILE)
+    try:
+        content = pathlib.Path(path).read_bytes()
+        os.unlink(path)
+    except OSError:  # There is none, or the directory cannot be written, as its lock will say.
+        yield
+        return
+    _ends_set_aside[directory] = content
+    try:
+        yield
+    finally:
+        unchanged = _ends_set_aside.pop(directory, None)
+        if unchanged is not None:
+            write_bytes(path, unchanged)
+
+
+@contextlib.contextmanager
 def recorded_end(directory: str, get_step: Callable[[], int], is_chief: bool) -> Iterator[None]:
     """Context manager around the steps of a run, which records how they end.
 
@@ -51,6 +81,7 @@ def recorded_end(directory: str, get_step: Callable[[], int], is_chief: bool) ->
       get_step: returns its last step.
       is_chief: whether this process writes the record.
     """
+    _ends_set_aside.pop(directory, None)
     if not is_chief:
         yield
         return

@@ -7,13 +7,14 @@ with non-finite values with the first layer that has one.
 from __future__ import annotations
 
 import collections
+import dataclasses
 import math
 from collections.abc import Iterable
+from typing import Any
 
 import numpy as np
 import tensorflow as tf
 
-from official.xlnet.errors import DivergedError
 from official.xlnet.modeling.models.xlnet_pretrainer import XLNetPretrainer
 from official.xlnet.runtime.metrics_log import RunLog
 from official.xlnet.training.run_data import RunData
@@ -22,7 +23,6 @@ _RECENT_STEPS = 100  # The loss of a run is the mean over these steps.
 _FIRST_STEPS = 1000  # A run should beat the baseline by then, or after twice its warm-up.
 _MARGIN = 0.05  # Nats per target; the baseline is an estimate.
 
-_MOST_BAD_STEPS = 10  # Consecutive non-finite steps after which a run stops even when skipping.
 _SPIKE_DEVIATIONS = 6.0
 _SETTLED_STEPS = 100  # Spike detection is off for the first steps and after each spike.
 _SMOOTHING = 0.02  # Weight of the newest loss in the running mean and variance.
@@ -71,6 +71,14 @@ class UnigramBaseline:
         self._due = min(max(_FIRST_STEPS, 2 * warmup_steps), last_step)
         self._recent: collections.deque[float] = collections.deque(maxlen=_RECENT_STEPS)
 
+    def is_checked(self, step: int) -> bool:
+        """Whether a run at a step has been checked."""
+        return step >= self._due
+
+    def add(self, loss: float) -> None:
+        """Adds the mean loss of an execution before this call, in nats per target."""
+        self._recent.append(loss)
+
     def not_beaten(self, before: int, step: int, loss: float) -> float | None:
         """Checks the run once, at the step by which it should have left the baseline.
 
@@ -83,14 +91,29 @@ class UnigramBaseline:
           The recent loss if this is the step and the loss is no better than the baseline; None
           otherwise.
         """
-        self._recent.append(loss)
+        self.add(loss)
         recent = float(np.mean(self._recent))
         is_due = before < self._due <= step and self._due >= _RECENT_STEPS
         return recent if is_due and recent > self.loss - _MARGIN else None
 
 
+@dataclasses.dataclass(frozen=True)
+class RecentLoss:
+    """Exponential moving average of the losses of a run; in the records of its checkpoints.
+
+    Attributes:
+      num_steps: number of steps since the first one, or the last spike.
+      mean: mean, in nats per target.
+      variance: variance.
+    """
+
+    num_steps: int = 0
+    mean: float = 0.0
+    variance: float = 0.0
+
+
 class Watch:
-    """Reports loss spikes and steps with non-finite values, with their windows.
+    """Reports loss spikes, and finds causes of non-finite values, with their windows.
 
     A loss spike is a loss more than 6 standard deviations above the running mean. Mean and
     deviation are exponential moving averages over about the last hundred steps.
@@ -99,49 +122,36 @@ class Watch:
       model: the model being trained.
       data: the windows of each step.
       log: receives the events.
-      skip: whether steps with non-finite values are skipped rather than raised.
+      recent_loss: the losses before the steps to come; None for none.
     """
 
-    def __init__(self, model: XLNetPretrainer, data: RunData, log: RunLog, skip: bool):
-        self._model, self._data, self._log, self._skip = model, data, log, skip
-        self._num_bad = 0
-        self._num_settled = 0
-        self._mean = self._variance = 0.0
+    def __init__(
+        self,
+        model: XLNetPretrainer,
+        data: RunData,
+        log: RunLog,
+        recent_loss: RecentLoss | None = None,
+    ):
+        self._model, self._data, self._log = model, data, log
+        saved = recent_loss or RecentLoss()
+        self._num_settled = saved.num_steps
+        self._mean, self._variance = saved.mean, saved.variance
 
-    def bad(self, first_step: int, step: int, loss: float, gradient_norm: float) -> None:
-        """Reports steps with a loss or gradient norm that is not finite.
+    @property
+    def recent_loss(self) -> RecentLoss:
+        """Mean and variance of the recent losses."""
+        return RecentLoss(self._num_settled, self._mean, self._variance)
+
+    def diagnose(self, first_step: int, step: int) -> dict[str, Any]:
+        """Finds the cause of a loss or gradient norm that is not finite.
 
         Args:
           first_step: first step of the execution.
           step: last step of the execution.
-          loss: mean loss over the steps, in nats per target.
-          gradient_norm: mean global gradient norm over the steps, before clipping.
 
-        Raises:
-          DivergedError: steps are not skipped, or 10 in a row were.
-        """
-        self._num_bad += 1
-        where, windows = self._first_bad_value(first_step, step)
-        self._log.event(
-            "bad step",
-            step=step,
-            first_bad_value=where,
-            windows=windows,
-            loss=repr(loss),
-            gradient_norm=repr(gradient_norm),
-        )
-        if not self._skip or self._num_bad >= _MOST_BAD_STEPS:
-            ids = ", ".join(map(str, windows[:8])) + (", …" if len(windows) > 8 else "")
-            raise DivergedError(
-                f"step {step}: loss {loss}, gradient norm {gradient_norm}, expected finite values; "
-                f"first non-finite value: {where}; windows {ids}; "
-                "the weights are those before the step"
-            )
-
-    def _first_bad_value(self, first_step: int, step: int) -> tuple[str, list[int]]:
-        """Returns the result of `first_bad_value` for the first step that has one.
-
-        The windows of all steps are returned if the bad value does not depend on them.
+        Returns:
+          `first_bad_value`, see the function, of the first step that has one, and the ids of its
+          `windows`; those of all steps if the bad value does not depend on them.
         """
         steps = range(first_step, step + 1)
         where = _NOT_FOUND
@@ -154,7 +164,7 @@ class Watch:
         if not windows:
             for step_number in steps:
                 windows = windows + self._data.windows(step_number)
-        return where, windows
+        return {"first_bad_value": where, "windows": windows}
 
     def good(self, first_step: int, step: int, loss: float) -> None:
         """Reports a loss spike.
@@ -164,7 +174,6 @@ class Watch:
           step: last step of the execution.
           loss: mean loss over the steps, in nats per target.
         """
-        self._num_bad = 0
         deviation = math.sqrt(self._variance)
         settled = self._num_settled >= _SETTLED_STEPS
         if settled and loss > self._mean + _SPIKE_DEVIATIONS * deviation:

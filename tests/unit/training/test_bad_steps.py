@@ -1,5 +1,6 @@
 """Non-finite losses and loss spikes: what they change, and what is reported."""
 
+import dataclasses
 import json
 from unittest import mock
 
@@ -8,18 +9,23 @@ import pytest
 import tensorflow as tf
 
 from official.xlnet.api.pretrain import pretrain
+from official.xlnet.checkpoints.checkpoint_files import newest_checkpoint
 from official.xlnet.checkpoints.pretrained_directory import load_pretrainer
 from official.xlnet.checkpoints.saving import save_pretrained
 from official.xlnet.configs.experiment import XLNetConfig
 from official.xlnet.data.lane_schedule import LaneSchedule, Position
 from official.xlnet.errors import DivergedError
-from official.xlnet.modeling.models import xlnet_pretrainer
+from official.xlnet.files.schema import conform
+from official.xlnet.modeling.models import xlnet_pretrainer, xlnet_task_model
 from official.xlnet.runtime.metrics_log import EVENTS_FILE
 from official.xlnet.training import run_health
+from official.xlnet.training.loop import BadSteps
 from official.xlnet.training.run_data import RunData
+from tests.conformance.test_runs_of_keys import FINE_TUNING, fine_tuning
 from tests.helpers.compare import assert_all_close, assert_all_equal
 from tests.helpers.compiled import make_model, state
 from tests.helpers.tiny import MEMORY, random_windows
+from tests.helpers.world import eagerly
 
 slow = pytest.mark.slow
 
@@ -130,21 +136,26 @@ def test_replay_finds_the_layer_the_windows_and_the_weights():
     )
 
 
-def make_watch(skip):
+def make_watch(recent_loss=None):
     """A `Watch` of a run that is at step 100, and its log."""
     model, records, log = make_model(num_layers=1), mock.Mock(), mock.Mock()
     records.split.return_value.configure_mock(num_lanes=6, windows_per_lane=5, files={})
     data = RunData(model.config.training, records, tf.distribute.get_strategy())
     data.start_step, data.batch = 100, lambda step: random_windows(step - 101)
     data.parts[0].schedule = LaneSchedule(Position.start(4), windows_per_lane=5)
-    return run_health.Watch(model, data, log, skip=skip), log
+    return run_health.Watch(model, data, log, recent_loss), log
 
 
-def test_a_spike_is_reported_with_its_windows():
-    watch, log = make_watch(True)
+@pytest.mark.parametrize("resumed_at", [None, 102, 250])
+def test_a_spike_is_reported_with_its_windows_also_after_resuming(resumed_at):
+    watch, log = make_watch()
     rng = np.random.default_rng(0)
     for step in range(101, 301):
         watch.good(step, step, 3 + 0.1 * rng.standard_normal())
+        if step == resumed_at:
+            assert not log.event.called
+            saved = json.loads(json.dumps(dataclasses.asdict(watch.recent_loss)))
+            watch, log = make_watch(conform(saved, run_health.RecentLoss, "record"))
     assert not log.event.called
     watch.good(301, 301, 9.0)
     (((kind,), event),) = log.event.call_args_list
@@ -153,16 +164,14 @@ def test_a_spike_is_reported_with_its_windows():
     assert event["windows"] == [number % 6 * 5 for number in range(160, 164)]
 
 
-def test_bad_steps_stop_a_run_or_are_skipped_for_a_while(monkeypatch):
+def test_the_cause_of_a_bad_step_names_its_windows(monkeypatch):
     monkeypatch.setattr(run_health, "first_bad_value", lambda *_: None)
-    with pytest.raises(DivergedError, match=r"step 101: loss nan.*windows 0, 5, 10, 15"):
-        make_watch(False)[0].bad(101, 101, np.nan, 1.0)
-    watch, log = make_watch(True)
-    for step in range(101, 110):
-        watch.bad(step, step, 1.0, np.inf)
-    with pytest.raises(DivergedError):
-        watch.bad(110, 110, 1.0, np.inf)
-    assert [call.kwargs["step"] for call in log.event.call_args_list] == [*range(101, 111)]
+    watch, log = make_watch()
+    diagnosis = watch.diagnose(101, 101)
+    assert diagnosis["windows"] == [0, 5, 10, 15]
+    with pytest.raises(DivergedError, match=r"step 101: .* loss nan .*windows 0, 5, 10, 15; the"):
+        BadSteps(False, 0).add(101, {"loss": np.nan, "gradient_norm": 1.0}, diagnosis, log)
+    assert log.event.call_args.kwargs["windows"] == diagnosis["windows"]
 
 
 @pytest.mark.slow
@@ -172,8 +181,34 @@ def test_a_run_from_broken_weights_stops_and_names_the_layer(world, tmp_path):
     weights.assign(tf.fill(weights.shape, 3e38))
     save_pretrained(model, str(tmp_path / "broken"), f"{world.vocab}/spiece.model")
     config, output = XLNetConfig.load(world.config), tmp_path / "model"
-    with pytest.raises(DivergedError, match=r"step 1: loss nan.* the output of layer_0; windows"):
+    with pytest.raises(DivergedError, match=r"step 1: .*loss nan.* the output of layer_0; windows"):
         pretrain(config, world.data, str(output), init_from=str(tmp_path / "broken"))
     (event,) = map(json.loads, (output / EVENTS_FILE).read_text().splitlines())
     assert len(event["windows"]) == config.training.batch_size
     assert not [*output.glob("ckpt-*")], "nothing is saved of a broken run"
+
+
+@pytest.mark.slow
+def test_fine_tuning_skips_a_bad_step_and_counts_it_in_its_checkpoint(monkeypatch, tmp_path):
+    config = XLNetConfig.from_dict(FINE_TUNING).changed(["training.on_bad_step=skip"])
+    config.training.checkpoint_steps = 1
+    accumulated, steps = xlnet_task_model.accumulated, []
+
+    def spoiled(*arguments):
+        steps.append(len(steps) + 1)
+        plain = accumulated(*arguments)
+
+        def with_bad_value(task, seed):
+            gradients, loss_sum, memory = plain(task, seed)
+            gradients[5] += np.nan if steps[-1] in (2, 3) else 0
+            return gradients, loss_sum, memory
+
+        return with_bad_value
+
+    monkeypatch.setattr(xlnet_task_model, "accumulated", spoiled)
+    with eagerly():
+        run = fine_tuning(config, str(tmp_path))
+    assert steps == [1, 2, 3]
+    events = map(json.loads, (tmp_path / "model" / EVENTS_FILE).read_text().splitlines())
+    assert [(x["event"], x["step"]) for x in events] == [("bad step", 2), ("bad step", 3)]
+    assert newest_checkpoint(run).record["bad_steps"] == 2

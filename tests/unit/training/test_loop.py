@@ -9,7 +9,7 @@ import pytest
 import tensorflow as tf
 
 from official.xlnet.configs.experiment import XLNetConfig
-from official.xlnet.errors import DivergedError
+from official.xlnet.errors import DataError, DivergedError
 from official.xlnet.training import finetuning_loop
 from official.xlnet.training import loop as loop_module
 from official.xlnet.training.finetuning_loop import EvaluationState, FineTuningLoop
@@ -36,7 +36,8 @@ def loop(monkeypatch, tmp_path):
 
 def told(loop, batch, **metrics):
     """The progress line after a step."""
-    loop.on_train_batch_end(batch, {"loss": 1.5, "targets": 7.0, **metrics})
+    usual = {"loss": 1.5, "targets": 7.0, "gradient_norm": 2.5}
+    loop.on_train_batch_end(batch, {**usual, **metrics})
     return loop.log.show.call_args.args[0]
 
 
@@ -59,7 +60,7 @@ def test_a_limit_of_time_is_what_is_left_and_ends_the_run(loop):
         assert told(loop, batch).endswith(left)
         assert loop.model.stop_training == (batch == 1) and not loop._preempted
     loop.on_train_end()
-    loop._writer.save.assert_called_once_with(12)
+    loop._writer.save.assert_called_once_with(12, bad_steps=0)
 
 
 @pytest.mark.parametrize(
@@ -81,7 +82,42 @@ def test_an_overflow_is_skipped_and_what_no_scale_repairs_is_a_divergence(
         told(loop, 0, loss=loss, gradient_norm=norm)
     assert loop.log.history.called == (wanted == "history")
     events = [call.args[0] for call in loop.log.event.call_args_list]
-    assert events == ["overflow"] * (wanted == "overflow")
+    assert events == {"overflow": ["overflow"], "diverged": ["bad step"]}.get(wanted, [])
+
+
+@pytest.mark.parametrize(
+    ("bad", "resumed", "stops_at"),
+    [  # Of steps from 11 on, those that are bad; how many were so at the checkpoint.
+        (range(11, 40), 0, 20),
+        (range(11, 40), 7, 13),
+        ([11, 12, *range(14, 40)], 7, 23),
+        ([*range(11, 20), *range(21, 30)], 0, None),
+    ],
+)
+def test_bad_steps_are_skipped_until_there_are_ten_in_a_row(loop, bad, resumed, stops_at):
+    loop.config.training.on_bad_step = "skip"
+    loop._resume({"bad_steps": resumed} if resumed else {})  # Earlier versions have no such key.
+    counts = []
+    with contextlib.nullcontext() if stops_at is None else pytest.raises(DivergedError) as error:
+        for batch in range(25):
+            # A loss may be finite where a gradient is not.
+            told(loop, batch, gradient_norm=np.nan if batch + 11 in bad else 1.0)
+            counts.append(loop.record()["bad_steps"])
+    taken = range(11, stops_at or 36)
+    expected, number = [], resumed
+    for step in taken:
+        number = number + 1 if step in bad else 0
+        expected.append(number)
+    assert counts == expected
+    assert stops_at is None or str(error.value).startswith(f"step {stops_at}: expected a finite")
+    reported = [call.kwargs["step"] for call in loop.log.event.call_args_list]
+    assert reported == [step for step in range(11, (stops_at or 35) + 1) if step in bad]
+    assert loop.log.history.call_count == len([step for step in taken if step not in bad])
+
+
+def test_a_damaged_number_of_bad_steps_is_one_sentence(loop):
+    with pytest.raises(DataError, match=r"bad_steps of the newest checkpoint: expected .*'many'"):
+        loop._resume({"bad_steps": "many"})
 
 
 def test_steps_without_targets_are_counted_and_reported_once(loop):

@@ -1,10 +1,19 @@
 """How a run has ended stands in its directory, until it goes on."""
 
+import contextlib
+import os
+
 import pytest
 
-from official.xlnet.errors import DivergedError, PeerLostError, PreemptedError, StoppedError
+from official.xlnet.errors import (
+    ConfigError,
+    DivergedError,
+    PeerLostError,
+    PreemptedError,
+    StoppedError,
+)
 from official.xlnet.files.locks import only_writer
-from official.xlnet.training.run_end import END_FILE, RunEnd, read_end, recorded_end
+from official.xlnet.training.run_end import END_FILE, RunEnd, end_set_aside, read_end, recorded_end
 
 
 def end_of_run(directory, error=None, is_chief=True):
@@ -37,6 +46,34 @@ def test_ends(error, how, message, is_resumed, tmp_path):
     end = end_of_run(tmp_path, error)
     assert end == RunEnd(7, how, message)
     assert end.is_resumed == is_resumed
+
+
+@pytest.mark.parametrize("begins", [True, False])
+@pytest.mark.parametrize("is_chief", [True, False])
+@pytest.mark.parametrize("error", [None, ConfigError("changed settings"), StoppedError("Ctrl-C")])
+def test_a_former_end_is_not_seen_from_the_start_of_a_call(error, is_chief, begins, tmp_path):
+    """It comes back if the call takes no step; else the new end stands in its place."""
+    directory, text = str(tmp_path), '{"step": 3, "how": "completed", "message": ""}'
+    (tmp_path / END_FILE).write_text(text)
+    with contextlib.suppress(ConfigError, StoppedError), end_set_aside(directory):
+        assert read_end(directory) is None  # While data are read, too.
+        if begins:
+            end_of_run(tmp_path, error, is_chief)
+        elif error is not None:
+            raise error
+    if not begins:
+        assert (tmp_path / END_FILE).read_text() == text
+    elif is_chief:
+        assert read_end(directory).step == 7
+    else:
+        assert read_end(directory) is None
+    assert os.listdir(tmp_path) == [END_FILE] * (is_chief or not begins)
+
+
+def test_a_new_run_has_no_former_end(tmp_path):
+    with end_set_aside(str(tmp_path / "new")):
+        pass
+    assert not os.listdir(tmp_path)
 
 
 def test_only_the_chief_writes(tmp_path):

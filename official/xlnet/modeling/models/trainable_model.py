@@ -38,9 +38,8 @@ class Mean(Metric, keras.metrics.Mean):
         return self.summed(self.total) / self.summed(self.count)
 
 
-@keras.utils.register_keras_serializable(package="xlnet")
-class NumTargets(Metric, keras.metrics.Sum):
-    """Sum metric excluded from saved files, as in files of earlier versions."""
+class NotSaved:
+    """Excludes a metric from saved files, as files of earlier versions do not have it."""
 
     def save_own_variables(self, store):
         """Saves nothing."""
@@ -48,8 +47,18 @@ class NumTargets(Metric, keras.metrics.Sum):
     def load_own_variables(self, store):
         """Loads nothing."""
 
+
+@keras.utils.register_keras_serializable(package="xlnet")
+class NumTargets(NotSaved, Metric, keras.metrics.Sum):
+    """Sum metric excluded from saved files."""
+
     def result(self):
         return self.summed(self.total) if IS_KERAS_3 else super().result()
+
+
+@keras.utils.register_keras_serializable(package="xlnet")
+class GradientNorm(NotSaved, Mean):
+    """Mean metric excluded from saved files."""
 
 
 class TrainableModel(CheckedFit):

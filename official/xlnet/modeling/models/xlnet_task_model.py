@@ -16,7 +16,7 @@ from official.xlnet.modeling.kernels.stateless_dropout import dropout_seed_of_ca
 from official.xlnet.modeling.models.checked_fit import CheckedFit
 from official.xlnet.modeling.models.gradient_accumulation import accumulated
 from official.xlnet.modeling.models.task_parts import TaskParts, task_encoder
-from official.xlnet.modeling.models.trainable_model import TrainableModel
+from official.xlnet.modeling.models.trainable_model import GradientNorm, TrainableModel
 from official.xlnet.modeling.networks.encoder_inputs import (
     TOKEN_INPUTS,
     by_name,
@@ -120,6 +120,7 @@ class XLNetTaskModel(EncoderWithHead, TrainableModel):
         config.check()
         super().__init__(config.training.precision, **kwargs)
         self.config, model, policy = config, config.model, self.dtype_policy
+        self._uncounted.gradient_norm = GradientNorm("gradient_norm")
         self.encoder = task_encoder(config, policy)
         self.head = create_head(HeadSections(model, config.task), dtype=policy)
         for name in config.task.auxiliary_loss_weights():
@@ -154,7 +155,8 @@ class XLNetTaskModel(EncoderWithHead, TrainableModel):
         mean over several batches, and the optimizers of this package change no weight.
 
         Returns:
-          loss, and targets, the number of labels that it is the mean over.
+          loss; targets, the number of labels that it is the mean over; and gradient_norm, before
+          clipping.
         """
         batch = _labelled(batch)
         replica = tf.distribute.get_replica_context()
@@ -193,7 +195,9 @@ class XLNetTaskModel(EncoderWithHead, TrainableModel):
             index = _index_of_length(batch, lengths)
             branches = [functools.partial(sums, length) for length in lengths]
             total, loss_sum = tf.switch_case(index, branches)
-        self.update(self.unscaled_gradients(total))
+        norm = tf.linalg.global_norm(self.update(self.unscaled_gradients(total)))
+        is_learned = tf.cast(global_count > 0, tf.float32)
+        self._uncounted.gradient_norm.update_state(norm, sample_weight=is_learned)
         self.loss_metric.add(loss_sum, count)
         self.targets_metric.update_state(count)
         return {metric.name: metric.result() for metric in self.metrics}
@@ -215,7 +219,7 @@ class XLNetTaskModel(EncoderWithHead, TrainableModel):
 
     @property
     def metrics(self):
-        return [self.loss_metric, self.targets_metric]
+        return [self.loss_metric, self.targets_metric, self._uncounted.gradient_norm]
 
 
 def _cut(batch: Batch, length: int) -> Batch:

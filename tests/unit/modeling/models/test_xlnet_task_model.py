@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
+from official.xlnet.modeling.models import xlnet_task_model
 from official.xlnet.modeling.models.xlnet_task_model import XLNetTaskModel
 from official.xlnet.modeling.ops.keras import keras
 from official.xlnet.tokenization.special_tokens import CLS_ID, SEP_ID
@@ -79,6 +80,26 @@ def test_the_loss_is_the_weighted_mean_and_a_step_changes_what_is_tuned():
     model.run_eagerly = True
     history = model.fit(tf.data.Dataset.from_tensors(none), verbose=0).history
     assert np.isnan(history["loss"]) and history["targets"] == [0]
+
+
+def test_a_step_says_that_a_gradient_is_not_finite(monkeypatch):
+    """Such a step changes no weight, though its loss is finite."""
+    model, batch = model_of(), batch_of(1, 23)
+    summed = xlnet_task_model.accumulated
+
+    def spoiled(*arguments):
+        def with_bad_value(task, seed):
+            gradients, loss_sum, memory = summed(*arguments)(task, seed)
+            gradients[5] += np.inf
+            return gradients, loss_sum, memory
+
+        return with_bad_value
+
+    monkeypatch.setattr(xlnet_task_model, "accumulated", spoiled)
+    before = values(model.trainable_variables)
+    metrics = model.train_step(batch)
+    assert np.isfinite(metrics["loss"]) and not np.isfinite(metrics["gradient_norm"])
+    assert_all_equal(values(model.trainable_variables), before)
 
 
 def test_cutting_shared_padding_changes_nothing():
