@@ -26,6 +26,7 @@ from official.xlnet.errors import require_config
 from official.xlnet.files.arguments import AnyPath, OutputDirectory
 from official.xlnet.files.atomic import write_bytes
 from official.xlnet.files.json_files import write_json
+from official.xlnet.files.new_folder import files_together
 from official.xlnet.files.public import public
 from official.xlnet.files.urls import local_copy
 from official.xlnet.modeling.layers.adapted_kernel import AdaptedKernel
@@ -52,7 +53,7 @@ def save_adapters(
       model: a model with adapters (`add_lora`) of feed-forward kernels, `targets=["inner",
         "outer"]`.
       folder: where `adapter_model.safetensors` and `adapter_config.json` are written; made if it
-        is not there.
+        is not there. Adapters in it are replaced; a kill leaves none rather than a mixture.
 
     Raises:
       ConfigError: the model has no adapters, or adapters that PEFT cannot represent.
@@ -100,10 +101,10 @@ def save_adapters(
         "use_rslora": False,
     }
     metadata = {"format": "pt", CHECKSUM: _checksum(encoder.lora)}
-    os.makedirs(folder, exist_ok=True)
     content = safetensors.numpy.save(tensors, metadata=metadata)
-    write_bytes(os.path.join(folder, WEIGHTS_FILE), content)
-    write_json(os.path.join(folder, CONFIG_FILE), config, indent=2)
+    with files_together(folder, last=CONFIG_FILE) as new:
+        write_bytes(os.path.join(new, WEIGHTS_FILE), content)
+        write_json(os.path.join(new, CONFIG_FILE), config, indent=2)
 
 
 @public()

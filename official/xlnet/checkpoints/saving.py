@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import copy
 import os
 from collections.abc import Sequence
@@ -18,7 +17,7 @@ from official.xlnet.configs.data import TEXT_SETTINGS
 from official.xlnet.configs.validation import require
 from official.xlnet.errors import require_config
 from official.xlnet.files.arguments import AnyPath, OutputDirectory
-from official.xlnet.files.atomic import temporary_path
+from official.xlnet.files.new_folder import files_together
 from official.xlnet.files.public import public
 from official.xlnet.modeling.models.xlnet_classifier import XLNetClassifier
 from official.xlnet.modeling.models.xlnet_pretrainer import XLNetPretrainer
@@ -98,12 +97,7 @@ def save_pretrained(
     if isinstance(model, XLNetClassifier) and model.num_classes < len(config.task.labels):
         parts["head"] = sigmoid_head(model)
     checkpoint = tf.train.Checkpoint(model=tf.train.Checkpoint(**parts))
-    os.makedirs(model_dir, exist_ok=True)
-    with temporary_path(model_dir, model_dir, is_folder=True) as new:
+    with files_together(model_dir, last=_STATE) as new:
         create_model_dir(new, config, tokenizer.model_file)
         with plain_folder(new) as folder, merged_weights(model):
             checkpoint.save(os.path.join(folder, "ckpt"))
-        with contextlib.suppress(FileNotFoundError):
-            os.remove(os.path.join(model_dir, _STATE))  # A kill leaves no model, not a mixture.
-        for name in sorted(os.listdir(new), key=_STATE.__eq__):
-            os.replace(os.path.join(new, name), os.path.join(model_dir, name))

@@ -1,4 +1,4 @@
-"""Directories that appear whole or not at all."""
+"""Directories, and files that belong together, that appear whole or not at all."""
 
 from __future__ import annotations
 
@@ -46,6 +46,30 @@ def new_folder(path: str) -> Iterator[str]:
                 os.rename(entry.path, os.path.join(path, entry.name))
         else:
             os.rename(temporary, path)
+
+
+@contextlib.contextmanager
+def files_together(directory: str, last: str) -> Iterator[str]:
+    """Context manager that writes files that belong together to a directory, which has others, too.
+
+    Yields a temporary directory, whose files replace those of `directory` if the block succeeds.
+    The file `last`, without which nothing reads the others, is removed before and moved at the end:
+    a kill leaves none, rather than files that do not fit together.
+
+    Args:
+      directory: the directory; made if it does not exist.
+      last: name of the file that is moved at the end.
+
+    Raises:
+      OSError: a file cannot be written; the error names its path in `directory`.
+    """
+    os.makedirs(directory, exist_ok=True)
+    with temporary_path(directory, directory, is_folder=True) as temporary:
+        yield temporary
+        with contextlib.suppress(FileNotFoundError):
+            os.remove(os.path.join(directory, last))
+        for name in sorted(os.listdir(temporary), key=last.__eq__):
+            os.replace(os.path.join(temporary, name), os.path.join(directory, name))
 
 
 def _has_same_files(path: str, folder: str) -> bool:

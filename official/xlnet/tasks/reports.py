@@ -12,6 +12,7 @@ from official.xlnet.data.examples import Example
 from official.xlnet.data.json_lines import write_json_lines
 from official.xlnet.files.atomic import write_bytes
 from official.xlnet.files.json_files import write_json
+from official.xlnet.files.new_folder import files_together
 from official.xlnet.tasks.task import Prediction, Task
 
 METRICS_FILE = "metrics.json"
@@ -28,7 +29,7 @@ def write_report(
     predictions: Sequence[Prediction],
     metrics: dict,
 ) -> None:
-    """Writes predictions, metrics and a plot of an evaluation. Each file is written atomically.
+    """Writes predictions and metrics of an evaluation, together, and a plot.
 
     Args:
       directory: output directory; created if missing.
@@ -41,14 +42,14 @@ def write_report(
 
     from official.xlnet.runtime.pictures import new_figure, png
 
-    os.makedirs(directory, exist_ok=True)
     details = task.details(examples, predictions)
-    write_json(os.path.join(directory, METRICS_FILE), {**metrics, **details})
     with_labels = (
         {**prediction, "expected": example.expected}
         for example, prediction in zip(examples, predictions, strict=True)
     )
-    write_json_lines(os.path.join(directory, PREDICTIONS_FILE), with_labels)
+    with files_together(directory, last=METRICS_FILE) as new:
+        write_json_lines(os.path.join(new, PREDICTIONS_FILE), with_labels)
+        write_json(os.path.join(new, METRICS_FILE), {**metrics, **details})
     with matplotlib.rc_context({"text.parse_math": False}):  # A label with a $ is not a formula.
         figure = new_figure(6, 5)
         task.draw(figure.subplots(), examples, predictions)

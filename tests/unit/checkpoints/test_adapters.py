@@ -1,6 +1,7 @@
 """Adapters alone in PEFT's files: written, read back, and refused where they do not fit."""
 
 import json
+import os
 
 import numpy as np
 import pytest
@@ -68,6 +69,25 @@ def test_files_are_those_of_peft_and_read_back(make, tmp_path, caplog):
     randomize(other.weights, 7)
     xlnet.load_adapters(other, tmp_path / "film")
     assert len(warnings_of(caplog)) == 1
+
+
+def test_a_kill_leaves_no_adapters_rather_than_those_of_two_models(tmp_path, monkeypatch):
+    model, other = with_adapters(tiny_encoder(), alpha=7.5), with_adapters(tiny_encoder(), alpha=2)
+    xlnet.save_adapters(model, tmp_path)
+    replace = os.replace
+
+    def killed(source, target):
+        replace(source, target)
+        if target == str(tmp_path / "adapter_model.safetensors"):
+            raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch, pytest.raises(KeyboardInterrupt):
+        patch.setattr(os, "replace", killed)
+        xlnet.save_adapters(other, tmp_path)
+    with pytest.raises(DataError, match=r"adapter_config\.json: expected a file of adapters"):
+        xlnet.load_adapters(tiny_encoder(), tmp_path)
+    xlnet.save_adapters(other, tmp_path)
+    assert xlnet.load_adapters(tiny_encoder(), tmp_path).settings.scale == 2 / RANK
 
 
 def test_models_and_files_that_do_not_fit(tmp_path):

@@ -1,5 +1,6 @@
 """Where output is no regular file: pipes, devices and links."""
 
+import contextlib
 import errno
 import os
 import pathlib
@@ -17,7 +18,7 @@ from official.xlnet.data.result_files import vector_file
 from official.xlnet.errors import DataError
 from official.xlnet.files.atomic import atomic_write, write_bytes
 from official.xlnet.files.locks import only_writer
-from official.xlnet.files.new_folder import new_folder
+from official.xlnet.files.new_folder import files_together, new_folder
 
 
 @pytest.mark.parametrize(("ending", "size"), [("", 3), (".npy", 128 + 24)])
@@ -170,3 +171,41 @@ def test_of_the_files_of_a_folder_that_is_there_the_last_one_appears_last(tmp_pa
             open(path, "w").close()
             os.utime(path, ns=(number, number))
     assert order == [str(tmp_path / name) for name in ("b", "a", "c")]
+
+
+class KilledError(BaseException):
+    """Ends a command at once."""
+
+
+@pytest.mark.parametrize("killed_at", range(6))
+def test_files_that_belong_together_are_never_of_two_commands(killed_at, tmp_path, monkeypatch):
+    """The last one, without which nothing reads the others, is missing while they are replaced."""
+    names = ["a", "last", "z"]
+
+    def write(version):
+        with files_together(str(tmp_path), last="last") as folder:
+            for name in names:
+                pathlib.Path(folder, name).write_text(version)
+
+    (tmp_path / "other").write_text("other")
+    write("old")
+    calls = []
+
+    def counted(function):
+        def call(path, *arguments):
+            calls.append(path)
+            if len(calls) == killed_at:
+                raise KilledError
+            return function(path, *arguments)
+
+        return call
+
+    with monkeypatch.context() as patch, contextlib.suppress(KilledError):
+        for name in ("remove", "replace"):
+            patch.setattr(os, name, counted(getattr(os, name)))
+        write("new")
+    found = {name: (tmp_path / name).read_text() for name in names if (tmp_path / name).exists()}
+    if "last" in found:
+        assert found == dict.fromkeys(names, "old" if killed_at == 1 else "new")
+    assert ("last" in found) == (killed_at not in (2, 3, 4))
+    assert sorted(os.listdir(tmp_path)) == sorted([*found, "other"])
