@@ -1,6 +1,6 @@
 """Benchmark of the start of commands: CPU time of ten texts, beside `import tensorflow` alone.
 
-    python -m benchmarks.inference.start --table=docs/performance.md
+    python -m benchmarks.inference.start --table=CONTRIBUTING.md
 
 A network of two layers is pre-trained and fine-tuned for a few steps; then `import tensorflow` in
 Python and commands that read ten lines take turns, each in a process of its own. The last line is

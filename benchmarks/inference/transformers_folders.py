@@ -2,7 +2,7 @@
 
     python -m benchmarks.inference.transformers_folders
 
-measures what docs/transformers.json has, and fills the table of docs/checkpoints.md. Transformers
+measures what docs/transformers.json has, and fills the table of CONTRIBUTING.md. Transformers
 5 runs in this environment, transformers 4 in that of `XLNET_HF4_PYTHON`. Both write a folder for
 each head, by their defaults and with random weights, and compute with it what their users do.
 """
@@ -25,7 +25,7 @@ from scipy import special
 from benchmarks.harness.command_line import flag, parse
 from benchmarks.harness.tables import add_row, fill_table, markdown_table, read_rows
 
-PAGE = "docs/checkpoints.md"
+PAGE = "CONTRIBUTING.md"
 RESULTS = "docs/transformers.json"
 _KEY = ("version", "head", "direction", "call")
 SCRIPT = pathlib.Path(__file__).parents[2] / "tests/real/transformers_folders.py"

@@ -274,13 +274,10 @@ def _span_losses(
 
 
 def tables(runs: Sequence[dict[str, Any]]) -> dict[str, str]:
-    """Formats the readings of each row, at equal compute and with equal targets."""
-    equal_targets = {"k6": _STEPS} | {n: steps for n, steps in runs_of(_PERMUTED)}
+    """Formats the readings of each row at equal compute, and the consistency of all runs."""
     return {
         "equal_compute": _readings(runs, _EQUAL_COMPUTE),
-        "equal_targets": _readings(runs, equal_targets),
         "differences": _differences(_of(runs, _EQUAL_COMPUTE), "k1"),
-        "differences_of_targets": _differences(_of(runs, equal_targets), "k6"),
         "consistency": _consistency(runs),
     }
 
