@@ -99,6 +99,7 @@ def merge_lora(model: Encoder | keras.Model) -> None:
     expected = "a model with adapters (`add_lora`)"
     require(getattr(encoder, "lora", None) is not None, "model", expected, model)
     encoder.without_lora().merge()
+    encoder._update_views()
     _forget_graphs(model)
 
 

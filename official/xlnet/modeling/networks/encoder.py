@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import types
-from collections.abc import Callable
+import weakref
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 import tensorflow as tf
@@ -17,7 +18,7 @@ from official.xlnet.modeling.networks.encoder_inputs import (
     predicts_tokens,
     require_integers,
 )
-from official.xlnet.modeling.ops.keras import Layer, require_no_other_keras, with_name
+from official.xlnet.modeling.ops.keras import Layer, keras, require_no_other_keras, with_name
 from official.xlnet.modeling.ops.keras_files import has_group, require_same_adapters
 from official.xlnet.modeling.ops.shapes import sizes
 from official.xlnet.modeling.ops.symbolic_tensors import (
@@ -83,6 +84,8 @@ class Encoder(Layer):
         self.mem_len = model.mem_len if mem_len is None else mem_len
         self.lora: Lora | None = None
         self._new_lora = types.SimpleNamespace(rank=lora_rank, options=lora_options or {})
+        # Layers of functional views of this encoder, which have its adapters, too.
+        self._view_layers: weakref.WeakSet = weakref.WeakSet()
 
     def build(self, input_shape=None):
         # Layers of the other Keras would be neither trained nor saved.
@@ -102,6 +105,12 @@ class Encoder(Layer):
 
         self.lora = Lora(self.blocks, rank, dtype=self.dtype_policy, **options)
         self.lora.freeze(self._flatten_layers())
+        self._update_views()
+
+    def _update_views(self) -> None:
+        """Tells the layers of functional views that adapters were added or merged."""
+        for layer in self._view_layers:
+            layer.update_adapters()
 
     def without_lora(self) -> Lora | None:
         """Takes the adapters out of the parts that Keras and checkpoints save; returns them."""
@@ -159,6 +168,30 @@ class Encoder(Layer):
         by_name = {layer.name: layer for layer in layers}
         require_config(name in by_name, "get_layer", f"one of {list(by_name)}", name or index)
         return by_name[name or ""]
+
+    def functional(self, inputs: Sequence[str] = ("token_ids",)) -> keras.Model:
+        """Returns a functional Keras model of the encoder, which can be cut at each block.
+
+        The model shares the weights of the encoder. Its layers are `embeddings`, `layer_0`,
+        `layer_1`, …, `content` and, where there is a memory, `next_memory`. It returns `content`
+        and `memory`, as a call of the encoder does, which alone has query streams and orders.
+
+        Args:
+          inputs: names of the inputs of a call: `token_ids`, and any of `segment_ids`,
+            `is_padding`, `is_reversed`, `memory` and `memory_length`. A single one is passed by
+            itself, several as a dictionary.
+
+        Raises:
+          ConfigError: an input is unknown, the network is another one than XLNet, or its depth does
+            not run each block once.
+
+        Example:
+          >>> model = load_encoder("runs/tiny/model").functional()
+          >>> lower_half = keras.Model(model.inputs, model.get_layer("layer_1").output)
+        """
+        from official.xlnet.modeling.networks.functional_view import functional_view
+
+        return functional_view(self, inputs)
 
     def __dir__(self):
         # Files of Keras name the parts by the attributes that are listed here.

@@ -9,14 +9,13 @@ import warnings
 import tensorflow as tf
 
 from official.xlnet.configs.registry import DEPTHS
+from official.xlnet.modeling.kernels.factored_position import FactoredSinusoids
 from official.xlnet.modeling.kernels.rematerialization import recomputed
 from official.xlnet.modeling.kernels.stateless_dropout import dropout, dropout_seed_of_call, fold_in
 from official.xlnet.modeling.kernels.stored_matrix import StoredMatrix
 from official.xlnet.modeling.layers.lm_head import look_up
-from official.xlnet.modeling.layers.relative_attention import (
-    RelativeBiases,
-)
-from official.xlnet.modeling.layers.relative_position import RelativePositionEncoding
+from official.xlnet.modeling.layers.relative_attention import RelativeBiases
+from official.xlnet.modeling.layers.relative_position import RelativePositionEncoding, Sinusoids
 from official.xlnet.modeling.layers.two_stream_mask import TwoStreamAttentionMask
 from official.xlnet.modeling.layers.xlnet_block import XLNetBlock
 from official.xlnet.modeling.networks.encoder import Encoder, Experiment, register_network
@@ -24,7 +23,7 @@ from official.xlnet.modeling.networks.encoder_inputs import checked_inputs
 from official.xlnet.modeling.ops.initializers import build_layers, normal
 from official.xlnet.modeling.ops.keras import IS_KERAS_3, Embedding, keras
 from official.xlnet.modeling.ops.shapes import sizes
-from official.xlnet.modeling.ops.visibility import last_rows
+from official.xlnet.modeling.ops.visibility import TwoStreamMask, last_rows
 
 # The dropout seed of each part is fold_in(seed of the call, one of these); block n has
 # FIRST_BLOCK + n.
@@ -181,18 +180,11 @@ class XLNetEncoder(Encoder):
     ) -> dict[str, tf.Tensor]:
         inputs = checked_inputs(inputs, INPUTS, self.model.vocab_size)
         seed = dropout_seed_of_call(training, inputs.get("dropout_seed"))
-        memory, target_positions = inputs.get("memory"), inputs.get("target_positions")
-        token_ids_BT = tf.cast(inputs["token_ids"], tf.int32)
-        num_tokens = sizes(token_ids_BT)[1]
-
-        rows_BXD, table_VD = self._embed(token_ids_BT, target_positions, seed)
-        first_memory = None if memory is None else memory[0]
-        masks = self._masks(token_ids_BT, first_memory, inputs, num_content)
-        table = self.position_encoding(rows_BXD[:, :num_tokens], memory=first_memory)
-        if seed is not None:
-            table = table.with_dropout(
-                self.model.dropout, fold_in(seed, SINE), fold_in(seed, COSINE)
-            )
+        num_tokens = sizes(inputs["token_ids"])[1]
+        rows_BXD, mask, table, table_VD = self._start(inputs, seed)
+        masks = [mask] * len(self.blocks)
+        if num_content is not None:  # The last layer has only the last rows, which are wanted.
+            masks[-1:] = [mask._replace(content=last_rows(mask.content, num_content))]
 
         layer_inputs, scores, rest = [], [], (inputs, seed, training, return_attention_scores)
 
@@ -209,7 +201,7 @@ class XLNetEncoder(Encoder):
             is_padding=inputs.get("is_padding"),
             training=training,
         )
-        rows_BXD = dropout(rows_BXD, self.model.dropout, fold_in(seed, OUTPUT))
+        rows_BXD = self._finish(rows_BXD, seed)
 
         if num_content is None:
             num_content = num_tokens
@@ -217,10 +209,10 @@ class XLNetEncoder(Encoder):
             rows_BXD = rows_BXD[:, num_tokens - num_content :]
         outputs = {"content": rows_BXD[:, :num_content]}
         self.mark_padding(outputs, inputs["is_padding"])
-        if target_positions is not None:
+        if inputs.get("target_positions") is not None:
             outputs["query"] = rows_BXD[:, num_content:]
         if self.mem_len:
-            outputs["memory"] = self._next_memory(memory, layer_inputs)
+            outputs["memory"] = self._next_memory(inputs.get("memory"), layer_inputs)
         if return_word_embedding:
             outputs["word_embedding"] = table_VD
         if return_hidden_states:
@@ -230,6 +222,32 @@ class XLNetEncoder(Encoder):
         if return_num_steps:
             outputs["num_steps"] = num_steps_BX[:, :num_tokens]
         return outputs
+
+    def _start(self, inputs: dict[str, tf.Tensor], seed: tf.Tensor | None) -> tuple:
+        """What the first block takes.
+
+        Args:
+          inputs: the inputs of a call, checked.
+          seed: int32 [2], seed of the call's dropout; None for no dropout.
+
+        Returns:
+          Rows of both streams [B, T + P, D], their `TwoStreamMask`, the position encoding, and the
+          embedding [V, D].
+        """
+        token_ids_BT = tf.cast(inputs["token_ids"], tf.int32)
+        memory, num_tokens = inputs.get("memory"), sizes(token_ids_BT)[1]
+        rows_BXD, table_VD = self._embed(token_ids_BT, inputs.get("target_positions"), seed)
+        first_memory = None if memory is None else memory[0]
+        of_mask = {name: inputs.get(name) for name in _MASK_INPUTS}
+        if not self.model.segments:  # All of one segment: its term is the same for every key.
+            of_mask["segment_ids"] = None
+        mask = self.attention_mask(token_ids_BT, memory=first_memory, **of_mask)
+        table = self.position_encoding(rows_BXD[:, :num_tokens], memory=first_memory)
+        if seed is not None:
+            table = table.with_dropout(
+                self.model.dropout, fold_in(seed, SINE), fold_in(seed, COSINE)
+            )
+        return rows_BXD, mask, table, table_VD
 
     def _embed(self, token_ids_BT, target_positions, seed):
         """Rows of both streams [B, T + P, D] before the first block, and the embedding [V, D]."""
@@ -246,20 +264,17 @@ class XLNetEncoder(Encoder):
             rows_BXD = tf.concat([rows_BXD, tf.broadcast_to(mask_embedding, shape)], axis=1)
         return dropout(rows_BXD, self.model.dropout, fold_in(seed, EMBEDDING)), table_VD
 
-    def _masks(self, token_ids_BT, memory_BMD, inputs, num_content):
-        """The attention mask of each layer; in the last one, of the last rows that are wanted."""
-        of_inputs = {name: inputs.get(name) for name in _MASK_INPUTS}
-        if not self.model.segments:  # All of one segment: its term is the same for every key.
-            of_inputs["segment_ids"] = None
-        mask = self.attention_mask(token_ids_BT, memory=memory_BMD, **of_inputs)
-        masks = [mask] * len(self.blocks)
-        if num_content is not None:
-            masks[-1:] = [mask._replace(content=last_rows(mask.content, num_content))]
-        return masks
-
     def _run_block(
-        self, layer, rows_BXD, mask, table, inputs, seed, training, return_attention_scores
-    ):
+        self,
+        layer: int,
+        rows_BXD: tf.Tensor,
+        mask: TwoStreamMask,
+        table: Sinusoids | FactoredSinusoids,
+        inputs: dict[str, tf.Tensor],
+        seed: tf.Tensor | None,
+        training: bool | None,
+        return_attention_scores: bool = False,
+    ) -> tuple[tf.Tensor, tf.Tensor | None]:
         """Rows after the block of a layer, and its attention probabilities if they are wanted."""
         memory = inputs.get("memory")
         run = functools.partial(
@@ -279,7 +294,11 @@ class XLNetEncoder(Encoder):
             return run_again(rows_BXD, seed), None
         return run(rows_BXD, dropout_seed=seed), None
 
-    def _next_memory(self, memory, layer_inputs):
+    def _finish(self, rows_BXD: tf.Tensor, seed: tf.Tensor | None) -> tf.Tensor:
+        """Rows after the last block, with the dropout of the output."""
+        return dropout(rows_BXD, self.model.dropout, fold_in(seed, OUTPUT))
+
+    def _next_memory(self, memory: tf.Tensor | None, layer_inputs: list[tf.Tensor]) -> tf.Tensor:
         """stop_gradient(concat(memory_l, h_l[:reuse_len]))[-mem_len:] of every layer l."""
         length = self.mem_len
         next_memory = []

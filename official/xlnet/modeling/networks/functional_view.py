@@ -1,0 +1,258 @@
+"""An encoder as a functional Keras model, which can be cut at each block.
+
+The layers of the model are parts of the encoder, and share its weights:
+
+    token ids -> embeddings -> layer_0 -> layer_1 -> … -> content
+                                 |          |
+                                 └──────────┴──> memory
+"""
+
+from __future__ import annotations
+
+import types
+from collections.abc import Sequence
+from typing import Any
+
+import tensorflow as tf
+
+from official.xlnet.configs.validation import require, require_one_of
+from official.xlnet.errors import ConfigError
+from official.xlnet.modeling.depth.stacked import StackedDepth
+from official.xlnet.modeling.kernels.factored_position import FactoredSinusoids
+from official.xlnet.modeling.kernels.stateless_dropout import dropout_seed_of_call
+from official.xlnet.modeling.layers import relative_position
+from official.xlnet.modeling.layers.relative_position import Sinusoids
+from official.xlnet.modeling.networks.encoder import Encoder
+from official.xlnet.modeling.networks.encoder_inputs import checked_inputs
+from official.xlnet.modeling.networks.xlnet_encoder import INPUTS, XLNetEncoder
+from official.xlnet.modeling.ops.keras import Layer, keras
+from official.xlnet.modeling.ops.keras_files import has_group, require_same_adapters
+from official.xlnet.modeling.ops.symbolic_tensors import is_symbolic, set_symbolic_mask
+from official.xlnet.modeling.ops.visibility import TwoStreamMask, named
+
+
+def functional_view(encoder: Encoder, inputs: Sequence[str] = ("token_ids",)) -> keras.Model:
+    """Creates a functional model of an encoder; see `Encoder.functional`."""
+    if not isinstance(encoder, XLNetEncoder) or not _runs_each_block_once(encoder.depth):
+        model = encoder.model
+        raise ConfigError(
+            "functional: expected an XLNet whose blocks run one after the other, got "
+            f"model.network={model.network}, model.depth={model.depth}: `return_hidden_states` "
+            "of a call returns the vectors before each block"
+        )
+    require("token_ids" in inputs, "inputs", "token_ids among them", list(inputs))
+    if not encoder.built:
+        encoder.build()
+    tensors = {name: _input(name, encoder) for name in inputs}
+    token_ids, memory = tensors["token_ids"], tensors.get("memory")
+    first = token_ids if len(tensors) == 1 else tensors
+
+    rows, mask, table = EncoderStart(encoder)(first)
+    if is_symbolic(rows):
+        set_symbolic_mask(rows, token_ids, tensors.get("is_padding"), None)
+    layer_inputs = []
+    options = {name: tensors[name] for name in ("memory", "is_reversed") if name in tensors}
+    for layer in range(len(encoder.blocks)):
+        layer_inputs.append(rows)
+        block = EncoderBlock(encoder, layer)
+        rows = block(rows, attention_mask=mask, position_encoding=table, **options)
+    outputs = {"content": EncoderContent(encoder)(rows)}
+    if encoder.mem_len and layer_inputs:
+        of_memory = {} if memory is None else {"memory": memory}
+        outputs["memory"] = EncoderMemory(encoder)(layer_inputs, **of_memory)
+    return keras.Model(first, outputs, name=f"{encoder.name}_functional")
+
+
+def _runs_each_block_once(depth: StackedDepth) -> bool:
+    kind = type(depth)
+    return kind.call is StackedDepth.call and kind.encoded is StackedDepth.encoded
+
+
+def _input(name: str, encoder: XLNetEncoder) -> Any:
+    """The symbolic input of a name."""
+    model, of_tokens = encoder.model, (None, None)
+    memory = (model.num_layers, None, None, model.d_model)
+    forms: dict[str, tuple[tuple[int | None, ...], Any]] = {
+        "token_ids": (of_tokens, tf.int32),
+        "segment_ids": (of_tokens, tf.int32),
+        "is_padding": (of_tokens, tf.bool),
+        "is_reversed": ((None,), tf.bool),
+        "memory": (memory, encoder.compute_dtype),
+        "memory_length": ((None,), tf.int32),
+    }
+    require_one_of("inputs", name, forms)
+    shape, dtype = forms[name]
+    return keras.Input(batch_shape=shape, dtype=dtype, name=name)
+
+
+class EncoderPart(Layer):
+    """Base class of layers that are parts of an encoder.
+
+    Args:
+      encoder: the encoder. The layer has the weights of its part alone, and saves all settings.
+    """
+
+    def __init__(self, encoder: XLNetEncoder, **kwargs):
+        super().__init__(**{"dtype": encoder.dtype_policy, **kwargs})
+        self.supports_masking = True
+        if not encoder.built:  # As of a file.
+            encoder.build()
+        # In a plain object: other parts of the encoder are not parts of this layer.
+        self._hidden = types.SimpleNamespace(encoder=encoder)
+
+    def build(self, input_shape):
+        """Does nothing: the encoder is built."""
+        self.built = True
+
+    @property
+    def encoder(self) -> XLNetEncoder:
+        """The encoder."""
+        return self._hidden.encoder
+
+    def __dir__(self):
+        # Files of Keras hold what is listed here.
+        return [name for name in super().__dir__() if name != "encoder"]
+
+    def get_config(self):
+        # Not serialized here: Keras then notes that parts have one encoder.
+        return {**super().get_config(), "encoder": self.encoder}
+
+    @classmethod
+    def from_config(cls, config):
+        config, encoder = dict(config), config["encoder"]
+        if isinstance(encoder, Encoder):  # A copy has weights of its own.
+            encoder = type(encoder).from_config(encoder.get_config())
+        else:
+            encoder = keras.saving.deserialize_keras_object(encoder)
+        return cls(**{**config, "encoder": encoder})
+
+
+@keras.utils.register_keras_serializable(package="xlnet")
+class EncoderStart(EncoderPart):
+    """Embedding, attention mask and position encoding: what the first block takes.
+
+    Call arguments:
+      inputs: as `XLNetEncoder` takes them, without those of the query stream.
+      training: whether dropout is applied.
+
+    Returns:
+      Hidden states [B, T, D], a `TwoStreamMask` and `Sinusoids` or `FactoredSinusoids`.
+    """
+
+    # tf_keras keeps the mask that `call` sets.
+    _compute_output_and_mask_jointly = True
+
+    def __init__(self, encoder: XLNetEncoder, name: str = "embeddings", **kwargs):
+        kwargs.setdefault("trainable", encoder.word_embedding.trainable)
+        super().__init__(encoder, name=name, **kwargs)
+        self.word_embedding = encoder.word_embedding
+        self.word_embedding.trainable = self.trainable
+
+    def call(self, inputs: Any, training: bool | None = None):
+        encoder = self.encoder
+        inputs = checked_inputs(inputs, INPUTS, encoder.model.vocab_size)
+        seed = dropout_seed_of_call(training, None)
+        rows_BTD, mask, table, _ = encoder._start(inputs, seed)
+        encoder.mark_padding({"content": rows_BTD}, inputs["is_padding"])
+        return rows_BTD, mask, table
+
+
+@keras.utils.register_keras_serializable(package="xlnet")
+class EncoderBlock(EncoderPart):
+    """A block of an encoder.
+
+    Args:
+      encoder: the encoder.
+      layer: number of the block, from 0.
+
+    Call arguments:
+      hidden_states: [B, T, D].
+      attention_mask: a `TwoStreamMask`.
+      position_encoding: `Sinusoids` or `FactoredSinusoids`.
+      memory: [L, B, M, D], of all blocks. Default: none.
+      is_reversed: bool [B]. Default: none.
+      training: whether dropout is applied.
+
+    Returns:
+      Hidden states [B, T, D].
+    """
+
+    def __init__(self, encoder: XLNetEncoder, layer: int, **kwargs):
+        block = encoder.blocks[layer]
+        kwargs.setdefault("trainable", block.trainable)
+        super().__init__(encoder, **{"name": f"layer_{layer}", **kwargs})
+        self.layer, self.block, self.lora = layer, block, None
+        self.shared_biases = encoder.shared_biases
+        encoder._view_layers.add(self)
+        self.update_adapters()
+        block.trainable = self.trainable
+
+    def update_adapters(self) -> None:
+        """Has this layer train and save the adapters that the encoder has now."""
+        if self.lora is not None:
+            self.lora = None
+            self._delete_tracking("lora")
+        self.lora = getattr(self.encoder.lora, self.block.name.rpartition("/")[2], None)
+
+    def call(
+        self,
+        hidden_states: tf.Tensor,
+        attention_mask: TwoStreamMask,
+        position_encoding: Sinusoids | FactoredSinusoids,
+        memory: tf.Tensor | None = None,
+        is_reversed: tf.Tensor | None = None,
+        training: bool | None = None,
+    ) -> tf.Tensor:
+        rows_BTD, _ = self.encoder._run_block(
+            self.layer,
+            tf.identity(hidden_states),  # Without the Keras mask, which a block does not read.
+            named(attention_mask),
+            relative_position.named(position_encoding),
+            {"memory": memory, "is_reversed": is_reversed},
+            dropout_seed_of_call(training, None),
+            training,
+        )
+        return rows_BTD
+
+    def load_own_variables(self, store):
+        """Loads nothing, as all variables are in parts.
+
+        Raises:
+          ConfigError: the file has adapters and the encoder has none, or the other way round.
+        """
+        require_same_adapters(self.lora is not None, has_group(store, "lora"))
+        super().load_own_variables(store)
+
+    def get_config(self):
+        return {**super().get_config(), "layer": self.layer}
+
+
+@keras.utils.register_keras_serializable(package="xlnet")
+class EncoderContent(EncoderPart):
+    """The `content` of an encoder: the hidden states after the last block, with dropout."""
+
+    def __init__(self, encoder: XLNetEncoder, name: str = "content", **kwargs):
+        super().__init__(encoder, name=name, **kwargs)
+
+    def call(self, hidden_states: tf.Tensor, training: bool | None = None) -> tf.Tensor:
+        return self.encoder._finish(hidden_states, dropout_seed_of_call(training, None))
+
+
+@keras.utils.register_keras_serializable(package="xlnet")
+class EncoderMemory(EncoderPart):
+    """The memory of the next call, [L, B, M, D].
+
+    Call arguments:
+      layer_inputs: list of the hidden states before each block.
+      memory: the memory of this call. Default: none.
+    """
+
+    def __init__(self, encoder: XLNetEncoder, name: str = "next_memory", **kwargs):
+        super().__init__(encoder, name=name, **kwargs)
+
+    def call(self, layer_inputs: list[tf.Tensor], memory: tf.Tensor | None = None) -> tf.Tensor:
+        return self.encoder._next_memory(memory, layer_inputs)
+
+    def compute_mask(self, inputs, mask=None):
+        """Returns None: columns of the memory are not tokens."""
+        return None
