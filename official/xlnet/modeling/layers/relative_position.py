@@ -66,9 +66,7 @@ def sinusoids(num_tokens: Size, num_memory: Size, width: int, clamp_len: int = 0
     return _sinusoids(distance_R, width)
 
 
-def named(
-    encoding: Sinusoids | FactoredSinusoids | list,
-) -> Sinusoids | FactoredSinusoids:
+def named(encoding: tuple | list) -> tuple:
     """Restores the named fields of an encoding, which a loaded `.keras` file passes as a list."""
     if isinstance(encoding, tuple):
         return encoding

@@ -11,7 +11,7 @@ import tensorflow as tf
 
 from official.xlnet.configs.experiment import XLNetConfig
 from official.xlnet.configs.registry import NETWORKS
-from official.xlnet.errors import require_config
+from official.xlnet.errors import ConfigError, require_config
 from official.xlnet.modeling.layers.lm_head import LMHead
 from official.xlnet.modeling.networks.encoder_inputs import (
     by_name,
@@ -170,28 +170,15 @@ class Encoder(Layer):
         return by_name[name or ""]
 
     def functional(self, inputs: Sequence[str] = ("token_ids",)) -> keras.Model:
-        """Returns a functional Keras model of the encoder, which can be cut at each block.
-
-        The model shares the weights of the encoder. Its layers are `embeddings`, `layer_0`,
-        `layer_1`, …, `content` and, where there is a memory, `next_memory`. It returns `content`
-        and `memory`, as a call of the encoder does, which alone has query streams and orders.
-
-        Args:
-          inputs: names of the inputs of a call: `token_ids`, and any of `segment_ids`,
-            `is_padding`, `is_reversed`, `memory` and `memory_length`. A single one is passed by
-            itself, several as a dictionary.
+        """A functional Keras model of the encoder; see `XLNetEncoder.functional`.
 
         Raises:
-          ConfigError: an input is unknown, the network is another one than XLNet, or its depth does
-            not run each block once.
-
-        Example:
-          >>> model = load_encoder("runs/tiny/model").functional()
-          >>> lower_half = keras.Model(model.inputs, model.get_layer("layer_1").output)
+          ConfigError: the network has none.
         """
-        from official.xlnet.modeling.networks.functional_view import functional_view
-
-        return functional_view(self, inputs)
+        raise ConfigError(
+            f"functional: expected an XLNetEncoder, got {type(self).__name__}: "
+            "`return_hidden_states` of a call returns the vectors before each block"
+        )
 
     def __dir__(self):
         # Files of Keras name the parts by the attributes that are listed here.

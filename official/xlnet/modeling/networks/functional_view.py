@@ -16,30 +16,22 @@ from typing import Any
 import tensorflow as tf
 
 from official.xlnet.configs.validation import require, require_one_of
-from official.xlnet.errors import ConfigError
 from official.xlnet.modeling.depth.stacked import StackedDepth
 from official.xlnet.modeling.kernels.factored_position import FactoredSinusoids
 from official.xlnet.modeling.kernels.stateless_dropout import dropout_seed_of_call
 from official.xlnet.modeling.layers import relative_position
 from official.xlnet.modeling.layers.relative_position import Sinusoids
-from official.xlnet.modeling.networks.encoder import Encoder
-from official.xlnet.modeling.networks.encoder_inputs import checked_inputs
-from official.xlnet.modeling.networks.xlnet_encoder import INPUTS, XLNetEncoder
 from official.xlnet.modeling.ops.keras import Layer, keras
 from official.xlnet.modeling.ops.keras_files import has_group, require_same_adapters
 from official.xlnet.modeling.ops.symbolic_tensors import is_symbolic, set_symbolic_mask
 from official.xlnet.modeling.ops.visibility import TwoStreamMask, named
 
 
-def functional_view(encoder: Encoder, inputs: Sequence[str] = ("token_ids",)) -> keras.Model:
-    """Creates a functional model of an encoder; see `Encoder.functional`."""
-    if not isinstance(encoder, XLNetEncoder) or not _runs_each_block_once(encoder.depth):
-        model = encoder.model
-        raise ConfigError(
-            "functional: expected an XLNet whose blocks run one after the other, got "
-            f"model.network={model.network}, model.depth={model.depth}: `return_hidden_states` "
-            "of a call returns the vectors before each block"
-        )
+def functional_view(encoder: Any, inputs: Sequence[str] = ("token_ids",)) -> keras.Model:
+    """Creates a functional model of an encoder; see `XLNetEncoder.functional`."""
+    kind, depth = type(encoder.depth), encoder.model.depth
+    runs_once = kind.call is StackedDepth.call and kind.encoded is StackedDepth.encoded
+    require(runs_once, "functional: model.depth", "one that runs each block once", depth)
     require("token_ids" in inputs, "inputs", "token_ids among them", list(inputs))
     if not encoder.built:
         encoder.build()
@@ -63,12 +55,7 @@ def functional_view(encoder: Encoder, inputs: Sequence[str] = ("token_ids",)) ->
     return keras.Model(first, outputs, name=f"{encoder.name}_functional")
 
 
-def _runs_each_block_once(depth: StackedDepth) -> bool:
-    kind = type(depth)
-    return kind.call is StackedDepth.call and kind.encoded is StackedDepth.encoded
-
-
-def _input(name: str, encoder: XLNetEncoder) -> Any:
+def _input(name: str, encoder: Any) -> Any:
     """The symbolic input of a name."""
     model, of_tokens = encoder.model, (None, None)
     memory = (model.num_layers, None, None, model.d_model)
@@ -89,10 +76,10 @@ class EncoderPart(Layer):
     """Base class of layers that are parts of an encoder.
 
     Args:
-      encoder: the encoder. The layer has the weights of its part alone, and saves all settings.
+      encoder: the `XLNetEncoder`. The layer has the weights of its part alone, and all settings.
     """
 
-    def __init__(self, encoder: XLNetEncoder, **kwargs):
+    def __init__(self, encoder: Any, **kwargs):
         super().__init__(**{"dtype": encoder.dtype_policy, **kwargs})
         self.supports_masking = True
         if not encoder.built:  # As of a file.
@@ -105,7 +92,7 @@ class EncoderPart(Layer):
         self.built = True
 
     @property
-    def encoder(self) -> XLNetEncoder:
+    def encoder(self) -> Any:
         """The encoder."""
         return self._hidden.encoder
 
@@ -120,10 +107,10 @@ class EncoderPart(Layer):
     @classmethod
     def from_config(cls, config):
         config, encoder = dict(config), config["encoder"]
-        if isinstance(encoder, Encoder):  # A copy has weights of its own.
-            encoder = type(encoder).from_config(encoder.get_config())
-        else:
+        if isinstance(encoder, dict):  # Of a file.
             encoder = keras.saving.deserialize_keras_object(encoder)
+        else:  # A copy has weights of its own.
+            encoder = type(encoder).from_config(encoder.get_config())
         return cls(**{**config, "encoder": encoder})
 
 
@@ -142,7 +129,7 @@ class EncoderStart(EncoderPart):
     # tf_keras keeps the mask that `call` sets.
     _compute_output_and_mask_jointly = True
 
-    def __init__(self, encoder: XLNetEncoder, name: str = "embeddings", **kwargs):
+    def __init__(self, encoder: Any, name: str = "embeddings", **kwargs):
         kwargs.setdefault("trainable", encoder.word_embedding.trainable)
         super().__init__(encoder, name=name, **kwargs)
         self.word_embedding = encoder.word_embedding
@@ -150,7 +137,7 @@ class EncoderStart(EncoderPart):
 
     def call(self, inputs: Any, training: bool | None = None):
         encoder = self.encoder
-        inputs = checked_inputs(inputs, INPUTS, encoder.model.vocab_size)
+        inputs = encoder._checked(inputs)
         seed = dropout_seed_of_call(training, None)
         rows_BTD, mask, table, _ = encoder._start(inputs, seed)
         encoder.mark_padding({"content": rows_BTD}, inputs["is_padding"])
@@ -177,7 +164,7 @@ class EncoderBlock(EncoderPart):
       Hidden states [B, T, D].
     """
 
-    def __init__(self, encoder: XLNetEncoder, layer: int, **kwargs):
+    def __init__(self, encoder: Any, layer: int, **kwargs):
         block = encoder.blocks[layer]
         kwargs.setdefault("trainable", block.trainable)
         super().__init__(encoder, **{"name": f"layer_{layer}", **kwargs})
@@ -231,7 +218,7 @@ class EncoderBlock(EncoderPart):
 class EncoderContent(EncoderPart):
     """The `content` of an encoder: the hidden states after the last block, with dropout."""
 
-    def __init__(self, encoder: XLNetEncoder, name: str = "content", **kwargs):
+    def __init__(self, encoder: Any, name: str = "content", **kwargs):
         super().__init__(encoder, name=name, **kwargs)
 
     def call(self, hidden_states: tf.Tensor, training: bool | None = None) -> tf.Tensor:
@@ -247,7 +234,7 @@ class EncoderMemory(EncoderPart):
       memory: the memory of this call. Default: none.
     """
 
-    def __init__(self, encoder: XLNetEncoder, name: str = "next_memory", **kwargs):
+    def __init__(self, encoder: Any, name: str = "next_memory", **kwargs):
         super().__init__(encoder, name=name, **kwargs)
 
     def call(self, layer_inputs: list[tf.Tensor], memory: tf.Tensor | None = None) -> tf.Tensor:

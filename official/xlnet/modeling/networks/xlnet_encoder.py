@@ -5,17 +5,18 @@ from __future__ import annotations
 import functools
 import re
 import warnings
+from collections.abc import Sequence
+from typing import Any
 
 import tensorflow as tf
 
 from official.xlnet.configs.registry import DEPTHS
-from official.xlnet.modeling.kernels.factored_position import FactoredSinusoids
 from official.xlnet.modeling.kernels.rematerialization import recomputed
 from official.xlnet.modeling.kernels.stateless_dropout import dropout, dropout_seed_of_call, fold_in
 from official.xlnet.modeling.kernels.stored_matrix import StoredMatrix
 from official.xlnet.modeling.layers.lm_head import look_up
 from official.xlnet.modeling.layers.relative_attention import RelativeBiases
-from official.xlnet.modeling.layers.relative_position import RelativePositionEncoding, Sinusoids
+from official.xlnet.modeling.layers.relative_position import RelativePositionEncoding
 from official.xlnet.modeling.layers.two_stream_mask import TwoStreamAttentionMask
 from official.xlnet.modeling.layers.xlnet_block import XLNetBlock
 from official.xlnet.modeling.networks.encoder import Encoder, Experiment, register_network
@@ -178,7 +179,7 @@ class XLNetEncoder(Encoder):
         return_attention_scores: bool = False,
         return_num_steps: bool = False,
     ) -> dict[str, tf.Tensor]:
-        inputs = checked_inputs(inputs, INPUTS, self.model.vocab_size)
+        inputs = self._checked(inputs)
         seed = dropout_seed_of_call(training, inputs.get("dropout_seed"))
         num_tokens = sizes(inputs["token_ids"])[1]
         rows_BXD, mask, table, table_VD = self._start(inputs, seed)
@@ -222,6 +223,10 @@ class XLNetEncoder(Encoder):
         if return_num_steps:
             outputs["num_steps"] = num_steps_BX[:, :num_tokens]
         return outputs
+
+    def _checked(self, inputs: Any) -> dict[str, tf.Tensor]:
+        """The inputs of a call by name, checked, with defaults."""
+        return checked_inputs(inputs, INPUTS, self.model.vocab_size)
 
     def _start(self, inputs: dict[str, tf.Tensor], seed: tf.Tensor | None) -> tuple:
         """What the first block takes.
@@ -269,7 +274,7 @@ class XLNetEncoder(Encoder):
         layer: int,
         rows_BXD: tf.Tensor,
         mask: TwoStreamMask,
-        table: Sinusoids | FactoredSinusoids,
+        table: tuple,
         inputs: dict[str, tf.Tensor],
         seed: tf.Tensor | None,
         training: bool | None,
@@ -311,6 +316,29 @@ class XLNetEncoder(Encoder):
             new_BMD = tf.pad(new_BMD, [[0, 0], [missing, 0], [0, 0]])
             next_memory.append(tf.ensure_shape(new_BMD, [None, length, None]))
         return tf.stop_gradient(tf.stack(next_memory))
+
+    def functional(self, inputs: Sequence[str] = ("token_ids",)) -> keras.Model:
+        """Returns a functional Keras model of the encoder, which can be cut at each block.
+
+        The model shares the weights of the encoder. Its layers are `embeddings`, `layer_0`,
+        `layer_1`, …, `content` and, where there is a memory, `next_memory`. It returns `content`
+        and `memory`, as a call of the encoder does, which alone has query streams and orders.
+
+        Args:
+          inputs: names of the inputs of a call: `token_ids`, and any of `segment_ids`,
+            `is_padding`, `is_reversed`, `memory` and `memory_length`. A single one is passed by
+            itself, several as a dictionary.
+
+        Raises:
+          ConfigError: an input is unknown, or `model.depth` does not run each block once.
+
+        Example:
+          >>> model = load_encoder("runs/tiny/model").functional()
+          >>> lower_half = keras.Model(model.inputs, model.get_layer("layer_1").output)
+        """
+        from official.xlnet.modeling.networks.functional_view import functional_view
+
+        return functional_view(self, inputs)
 
     if IS_KERAS_3:  # Which would take the shapes of Keras 2 for all outputs.
         compute_output_spec = keras.Operation.compute_output_spec

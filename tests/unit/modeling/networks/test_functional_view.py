@@ -6,6 +6,8 @@ import tensorflow as tf
 
 from official.xlnet import XLNetEncoder, add_lora, merge_lora
 from official.xlnet.errors import ConfigError
+from official.xlnet.modeling.depth.stacked import StackedDepth
+from official.xlnet.modeling.networks.encoder import Encoder
 from official.xlnet.modeling.ops.keras import keras
 from official.xlnet.tokenization.special_tokens import PAD_ID
 from tests.helpers.tiny import (
@@ -155,6 +157,17 @@ def test_dropout_is_of_training_alone():
     np.testing.assert_array_equal(view(ids)["content"], view(ids)["content"])
 
 
+class Other(Encoder):
+    """Another network."""
+
+
+class Encoded(StackedDepth):
+    """A depth with more than blocks."""
+
+    def encoded(self, layer, hidden_states):
+        return hidden_states + layer
+
+
 def test_what_has_no_view_is_told():
     encoder = XLNetEncoder(tiny_config())
     for names, message in (
@@ -163,3 +176,8 @@ def test_what_has_no_view_is_told():
     ):
         with pytest.raises(ConfigError, match=message):
             encoder.functional(names)
+    with pytest.raises(ConfigError, match="functional: expected an XLNetEncoder, got Other"):
+        Other(tiny_config()).functional()
+    encoder.depth = Encoded()
+    with pytest.raises(ConfigError, match=r"functional: model\.depth: expected one"):
+        encoder.functional()
