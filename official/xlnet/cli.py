@@ -33,6 +33,7 @@ from official.xlnet.files.flags_in_messages import called_with_flags
 from official.xlnet.files.json_files import json_line, replace_lone_surrogates
 from official.xlnet.files.schema import OneOf
 from official.xlnet.files.text import printable, printable_line
+from official.xlnet.runtime.progress import never_silent
 from official.xlnet.runtime.start import garbage, lazy_libraries
 
 EXIT_BUG = 1
@@ -63,11 +64,11 @@ def main(argv: list[str] | None = None) -> int:
       1.0.0
       0
     """
-    outcome = _Outcome()
-    if argv is None:  # The process is ours.
+    outcome, is_program = _Outcome(), argv is None
+    if is_program:  # The process is ours.
         lazy_libraries.install()
         garbage.pause_for_tensorflow()
-    with _program(outcome) if argv is None else contextlib.nullcontext():
+    with _program(outcome) if is_program else contextlib.nullcontext():
         set_environment_defaults()
         arguments = list(sys.argv[1:] if argv is None else argv)
         outcome.verb, rest = _verb(arguments, outcome)
@@ -75,7 +76,8 @@ def main(argv: list[str] | None = None) -> int:
             with _errors(outcome), called_with_flags():
                 values = _arguments(rest, outcome)
                 if values is not None:
-                    result = VERBS[outcome.verb].function(**values)
+                    with never_silent(outcome.verb) if is_program else contextlib.nullcontext():
+                        result = VERBS[outcome.verb].function(**values)
                     _show_result(VERBS[outcome.verb], result, values)
     return outcome.status
 

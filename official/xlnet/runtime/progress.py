@@ -11,15 +11,15 @@ import threading
 import time
 import warnings
 from collections.abc import Callable, Iterator
-from typing import TYPE_CHECKING, Any, TextIO
+from typing import TYPE_CHECKING, Any, ClassVar, TextIO
 
 from official.xlnet.files.text import printable_line
 
 if TYPE_CHECKING:
     from tqdm import tqdm
 
-_BAR_SECONDS, _LINE_SECONDS = 0.2, 30  # Minimum time between updates.
-_FIRST_LINE_SECONDS = 10.0  # A log says what is done after this time.
+_BAR_SECONDS, _LINE_SECONDS = 0.2, 8.0  # Minimum time between updates.
+_SILENCE_SECONDS = 10.0  # Commands are not silent for longer.
 _SILENT_SECONDS = 2.0  # A terminal says what it waits for after this time.
 _SHORTEST_SECONDS = 1e-9  # Avoids division by zero.
 
@@ -30,7 +30,12 @@ class Progress:
     Args:
       stream: text stream to write to, e.g. `sys.stderr`. Nothing is shown if it is closed (None) or
         cannot be written, which never ends a run.
+
+    Attributes:
+      last_shown: time at which any of them displayed something.
     """
+
+    last_shown: ClassVar[float] = -math.inf
 
     def __init__(self, stream: TextIO | None):
         self._stream = stream
@@ -49,7 +54,7 @@ class Progress:
         now = time.monotonic()
         if share != 1 and now - self._shown < (_BAR_SECONDS if self._has_bar else _LINE_SECONDS):
             return
-        self._shown = now
+        self._shown = Progress.last_shown = now
         if not self._has_bar:
             self._write(text)
             return
@@ -74,6 +79,7 @@ class Progress:
         self._write(text)
 
     def _write(self, text: str) -> None:
+        Progress.last_shown = time.monotonic()
         with contextlib.suppress(OSError, ValueError):  # The disk of the log is full; it is closed.
             if self._stream is not None:
                 self._stream.write(f"{printable_line(text)}\n")
@@ -147,8 +153,8 @@ def elapsed_time(what: str | Callable[[], str], interval_seconds: float = 1.0) -
 def counting(is_shown: bool, desc: str, total: int, unit: str) -> Iterator[Callable[[int], object]]:
     """Context manager of a block that counts; yields the function that adds to the count.
 
-    On a terminal and in a notebook it shows a bar, and elsewhere, as in a log, a line after ten
-    seconds and others later.
+    On a terminal and in a notebook it shows a bar, and elsewhere, as in a log, a line every few
+    seconds.
 
     Args:
       is_shown: whether to show anything.
@@ -162,24 +168,50 @@ def counting(is_shown: bool, desc: str, total: int, unit: str) -> Iterator[Calla
         nonlocal num_done
         num_done += number
         bar.update(number)
+        if not bar.disable:
+            Progress.last_shown = time.monotonic()
 
     def text() -> str:
         return f"{desc}: {num_done / max(total, 1):.0%} of {total:,} {unit.strip()}"
 
     is_log = is_shown and not _takes_bar(sys.stderr)
-    lines = elapsed_time(text, _FIRST_LINE_SECONDS) if is_log else contextlib.nullcontext()
+    lines = elapsed_time(text, _LINE_SECONDS) if is_log else contextlib.nullcontext()
     with progress_bar(is_shown, desc, total, unit) as bar, lines:
         yield add
 
 
 def waiting(what: str) -> contextlib.AbstractContextManager[None]:
-    """`elapsed_time` of a block that takes seconds without a word; on a terminal only.
+    """`elapsed_time` of a block that may take seconds without a word; in a log, more of them.
 
     Args:
       what: description of the block.
     """
     is_terminal = sys.stderr is not None and sys.stderr.isatty() and _takes_bar(sys.stderr)
-    return elapsed_time(what, _SILENT_SECONDS) if is_terminal else contextlib.nullcontext()
+    return elapsed_time(what, _SILENT_SECONDS if is_terminal else _LINE_SECONDS)
+
+
+@contextlib.contextmanager
+def never_silent(what: str) -> Iterator[None]:
+    """Context manager that says that its block is running, where nothing else is said for long.
+
+    Args:
+      what: description of the block.
+    """
+    is_over, start = threading.Event(), time.monotonic()
+
+    def follow() -> None:
+        while not is_over.wait(_SILENCE_SECONDS / 10):
+            now = time.monotonic()
+            if now - max(start, Progress.last_shown) >= _SILENCE_SECONDS:
+                Progress(sys.stderr).log_line(f"{what}: running for {now - start:.0f} s")
+
+    thread = threading.Thread(target=follow, daemon=True)
+    thread.start()
+    try:
+        yield
+    finally:
+        is_over.set()
+        thread.join()
 
 
 @contextlib.contextmanager

@@ -70,6 +70,10 @@ def test_the_same_conversion_again_leaves_its_folder_as_it_is(tmp_path, tf1, for
     if form != "xlnet":
         convert(tf1, source := f"{tmp_path}/ours")
     first = convert(source, output, form)
+    (tmp_path / "any file").touch()  # Everybody may read what may be read of it.
+    assert {path.stat().st_mode for path in output.rglob("*") if path.is_file()} == {
+        (tmp_path / "any file").stat().st_mode
+    }
     before = {path: path.stat().st_mtime_ns for path in output.rglob("*")}
     assert convert(source, output, form) == first
     with pytest.raises(DataError, match="with the same content, got one with other files"):

@@ -45,7 +45,7 @@ def test_it_is_the_last_line_of_the_log_before_the_json(capsys):
 
 def test_a_log_says_what_was_counted(monkeypatch):
     """Where there is no bar, once the block takes longer than a log may be silent."""
-    monkeypatch.setattr(progress, "_FIRST_LINE_SECONDS", 0.0)
+    monkeypatch.setattr(progress, "_LINE_SECONDS", 0.0)
     log = io.StringIO()
     monkeypatch.setattr("sys.stderr", log)
     with progress.counting(True, "tokens", 4000, "B") as add:

@@ -16,7 +16,7 @@ from official.xlnet.runtime.history import read_history
 from official.xlnet.runtime.metrics_log import RunLog
 from official.xlnet.runtime.progress import Progress, minutes_and_seconds
 
-LINES = ["step 1", "step 31", "step 61", "accuracy 0.5", "step 104", "step 105"]
+LINES = [f"step {n}" for n in range(1, 66, 8)] + ["accuracy 0.5", "step 104", "step 105"]
 BAR = ["2%|", "5%|", "7%|", "accuracy 0.5", "98%|", "100%|"]
 
 
@@ -56,9 +56,11 @@ def test_a_cell_of_a_notebook_gets_a_bar():
     assert stream.getvalue().lstrip("\r").startswith(" 50%|")
 
 
-def test_a_terminal_says_what_it_waits_for_and_a_file_does_not(monkeypatch):
+@pytest.mark.parametrize("line_seconds", [9.0, 0.05])
+def test_a_terminal_says_what_it_waits_for_and_a_file_after_longer(line_seconds, monkeypatch):
     """As the commands do while they import TensorFlow and read a model."""
     monkeypatch.setattr(progress, "_SILENT_SECONDS", 0.05)
+    monkeypatch.setattr(progress, "_LINE_SECONDS", line_seconds)
     said = []
     for read, write in (os.pipe(), pty.openpty()):
         if said:
@@ -74,7 +76,23 @@ def test_a_terminal_says_what_it_waits_for_and_a_file_does_not(monkeypatch):
             while part := os.read(read, 1 << 12):
                 content += part
         said.append(content.decode())
-    assert said[0] == "" and "reading the model: 0 s" in said[1] and "nothing" not in said[1]
+    assert "reading the model: 0 s" in said[1] and "nothing" not in "".join(said)
+    assert bool(said[0]) == (line_seconds < 1)
+
+
+def test_a_command_is_never_silent_and_says_nothing_where_others_speak(monkeypatch):
+    monkeypatch.setattr(progress, "_SILENCE_SECONDS", 0.5)
+    monkeypatch.setattr(progress, "_LINE_SECONDS", 0.0)
+    monkeypatch.setattr(sys, "stderr", log := io.StringIO())
+    with progress.never_silent("evaluate"):
+        for _ in range(80):  # Somebody speaks.
+            Progress(log).show("step")
+            time.sleep(0.01)
+        spoken = set(log.getvalue().splitlines())
+        time.sleep(1.4)
+    assert spoken == {"step"}
+    said = log.getvalue().splitlines()[80:]
+    assert 1 <= len(said) <= 2 and re.fullmatch(r"evaluate: running for [12] s", said[0])
 
 
 @pytest.mark.parametrize(

@@ -10,6 +10,7 @@ import errno
 import functools
 import os
 import re
+import stat
 from collections.abc import Collection
 from typing import Any
 
@@ -331,8 +332,11 @@ def write_hf(folder: str, weights: Weights, vocab_file: str) -> None:
 
 def save_tensors(tensors: dict[str, np.ndarray], path: str) -> None:
     """Writes a safetensors file; raises `OSError`, for example if the disk is full."""
+    with open(path, "wb") as file:  # Who may read it is decided as for any other file.
+        mode = stat.S_IMODE(os.fstat(file.fileno()).st_mode)
     try:
         safetensors.numpy.save_file(tensors, path, metadata={"format": "pt"})
+        os.chmod(path, mode)  # The package forbids others to read it.
     except safetensors.SafetensorError as error:
         code = re.search(r"os error (\d+)", str(error))
         error_number = int(code[1]) if code else errno.EIO
