@@ -10,14 +10,18 @@ before it replaces the previous version. Batching is not supported.
 
 from __future__ import annotations
 
+import contextlib
 import sys
 
 if __name__ == "__main__":  # Before the imports, which take seconds.
+    from official.xlnet.runtime.progress import elapsed_time
+
+    _STARTING = contextlib.ExitStack()
     print("loading TensorFlow", file=sys.stderr, flush=True)
+    _STARTING.enter_context(elapsed_time("loading", silence_seconds=9))
 
 import base64
 import concurrent.futures
-import contextlib
 import functools
 import gc
 import json
@@ -361,7 +365,9 @@ def main(_: list[str]) -> None:
     """Serves until interrupted."""
     tf.get_logger().setLevel("ERROR")
     print(f"loading {_BASE_PATH.value}", file=sys.stderr, flush=True)
-    stand_in = StandIn(_BASE_PATH.value, _NAME.value, _PORT.value, _REST_PORT.value, _POLL.value)
+    with _STARTING:
+        address = _NAME.value, _PORT.value, _REST_PORT.value
+        stand_in = StandIn(_BASE_PATH.value, *address, _POLL.value)
     ready = f"ready: gRPC on port {stand_in.port}, REST on port {stand_in.rest_port}"
     print(ready, file=sys.stderr, flush=True)
     print(json.dumps({"port": stand_in.port, "rest_port": stand_in.rest_port}), flush=True)

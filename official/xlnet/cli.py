@@ -12,6 +12,7 @@ from __future__ import annotations
 import contextlib
 import dataclasses
 import logging
+import math
 import os
 import re
 import sys
@@ -33,7 +34,7 @@ from official.xlnet.files.flags_in_messages import called_with_flags
 from official.xlnet.files.json_files import json_line, replace_lone_surrogates
 from official.xlnet.files.schema import OneOf
 from official.xlnet.files.text import printable, printable_line
-from official.xlnet.runtime.progress import never_silent
+from official.xlnet.runtime.progress import elapsed_time
 from official.xlnet.runtime.start import garbage, lazy_libraries
 
 EXIT_BUG = 1
@@ -73,11 +74,14 @@ def main(argv: list[str] | None = None) -> int:
         arguments = list(sys.argv[1:] if argv is None else argv)
         outcome.verb, rest = _verb(arguments, outcome)
         if outcome.verb:
-            with _errors(outcome), called_with_flags():
+            with (
+                _errors(outcome),
+                called_with_flags(),
+                elapsed_time(outcome.verb, silence_seconds=9 if is_program else math.inf),
+            ):
                 values = _arguments(rest, outcome)
                 if values is not None:
-                    with never_silent(outcome.verb) if is_program else contextlib.nullcontext():
-                        result = VERBS[outcome.verb].function(**values)
+                    result = VERBS[outcome.verb].function(**values)
                     _show_result(VERBS[outcome.verb], result, values)
     return outcome.status
 

@@ -19,9 +19,7 @@ if TYPE_CHECKING:
     from tqdm import tqdm
 
 _BAR_SECONDS, _LINE_SECONDS = 0.2, 8.0  # Minimum time between updates.
-_SILENCE_SECONDS = 10.0  # Commands are not silent for longer.
 _SILENT_SECONDS = 2.0  # A terminal says what it waits for after this time.
-_SHORTEST_SECONDS = 1e-9  # Avoids division by zero.
 
 
 class Progress:
@@ -122,21 +120,26 @@ def _takes_bar(stream: TextIO | None) -> bool:
 
 
 @contextlib.contextmanager
-def elapsed_time(what: str | Callable[[], str], interval_seconds: float = 1.0) -> Iterator[None]:
+def elapsed_time(
+    what: str | Callable[[], str], interval_seconds: float = 1.0, silence_seconds: float = 0.0
+) -> Iterator[None]:
     """Context manager that shows how long its block has been running, on standard error.
 
     Args:
       what: description of the block, or a function that returns what is done so far.
       interval_seconds: time between two updates; shorter blocks show nothing.
+      silence_seconds: if positive, it has a line only where nothing else was shown for this long.
     """
     display, is_over, start = Progress(sys.stderr), threading.Event(), time.monotonic()
+    show = display.log_line if silence_seconds else display.show
 
     def text() -> str:
         return f"{what if isinstance(what, str) else what()}: {time.monotonic() - start:.0f} s"
 
     def follow() -> None:
         while not is_over.wait(interval_seconds):
-            display.show(text())
+            if time.monotonic() - max(start, Progress.last_shown) >= silence_seconds:
+                show(text())
 
     thread = threading.Thread(target=follow, daemon=True)
     thread.start()
@@ -145,7 +148,7 @@ def elapsed_time(what: str | Callable[[], str], interval_seconds: float = 1.0) -
     finally:
         is_over.set()
         thread.join()
-        if time.monotonic() - start > interval_seconds:
+        if time.monotonic() - start > interval_seconds and not silence_seconds:
             display.log_line(text())
 
 
@@ -168,8 +171,6 @@ def counting(is_shown: bool, desc: str, total: int, unit: str) -> Iterator[Calla
         nonlocal num_done
         num_done += number
         bar.update(number)
-        if not bar.disable:
-            Progress.last_shown = time.monotonic()
 
     def text() -> str:
         return f"{desc}: {num_done / max(total, 1):.0%} of {total:,} {unit.strip()}"
@@ -191,30 +192,6 @@ def waiting(what: str) -> contextlib.AbstractContextManager[None]:
 
 
 @contextlib.contextmanager
-def never_silent(what: str) -> Iterator[None]:
-    """Context manager that says that its block is running, where nothing else is said for long.
-
-    Args:
-      what: description of the block.
-    """
-    is_over, start = threading.Event(), time.monotonic()
-
-    def follow() -> None:
-        while not is_over.wait(_SILENCE_SECONDS / 10):
-            now = time.monotonic()
-            if now - max(start, Progress.last_shown) >= _SILENCE_SECONDS:
-                Progress(sys.stderr).log_line(f"{what}: running for {now - start:.0f} s")
-
-    thread = threading.Thread(target=follow, daemon=True)
-    thread.start()
-    try:
-        yield
-    finally:
-        is_over.set()
-        thread.join()
-
-
-@contextlib.contextmanager
 def loading_tensorflow() -> Iterator[None]:
     """`waiting` for an import of TensorFlow, whose draws leave Python's random state as it was."""
     state = random.getstate()
@@ -223,29 +200,3 @@ def loading_tensorflow() -> Iterator[None]:
             yield
     finally:
         random.setstate(state)
-
-
-def per_second(num_items: int, start: float) -> float:
-    """Items per second since `start`, a time of `time.monotonic`."""
-    return round(num_items / max(time.monotonic() - start, _SHORTEST_SECONDS), 1)
-
-
-def minutes_and_seconds(seconds: float) -> str:
-    """Formats a duration in seconds as `minutes:seconds`.
-
-    Example:
-      >>> minutes_and_seconds(125.4)
-      '2:05'
-    """
-    minutes, seconds = divmod(round(seconds), 60)
-    return f"{minutes}:{seconds:02d}"
-
-
-def interval_passed(interval: int, before: int, step: int) -> bool:
-    """Returns whether a multiple of `interval` lies in (before, step].
-
-    Example:
-      >>> interval_passed(10, before=18, step=21)
-      True
-    """
-    return step // interval > before // interval

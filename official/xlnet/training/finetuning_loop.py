@@ -21,11 +21,10 @@ from official.xlnet.errors import require_config
 from official.xlnet.inference.task_prediction import evaluate_examples
 from official.xlnet.modeling.models.xlnet_task_model import XLNetTaskModel
 from official.xlnet.runtime.metric_text import metric_text
-from official.xlnet.runtime.progress import interval_passed
 from official.xlnet.tasks.batching import TrainingBatches
 from official.xlnet.tasks.data_report import report_lines
 from official.xlnet.tasks.task import Task, comparable
-from official.xlnet.training.loop import Loop
+from official.xlnet.training.loop import Loop, interval_passed
 
 RUN_DIR = "run"
 

@@ -36,9 +36,10 @@ from official.xlnet.modeling.kernels.product_type import advice_on_products, mat
 from official.xlnet.modeling.models.trainable_model import TrainableModel
 from official.xlnet.modeling.ops.keras import keras
 from official.xlnet.runtime.distribution import compiles_step, is_chief
+from official.xlnet.runtime.durations import minutes_and_seconds
 from official.xlnet.runtime.metrics_log import NoLog, RunLog
 from official.xlnet.runtime.preemption import TerminationSignal
-from official.xlnet.runtime.progress import interval_passed, minutes_and_seconds, waiting
+from official.xlnet.runtime.progress import waiting
 from official.xlnet.runtime.run_inputs import INPUTS_FILE, check_inputs
 from official.xlnet.runtime.workers import workers_of
 from official.xlnet.tokenization.special_tokens import VOCAB_FILE
@@ -439,3 +440,13 @@ class Loop(keras.callbacks.Callback):
         self.log.flush()  # A checkpoint in a bucket has the logs up to it, see `mirror`.
         self._writer.save(self.step, **self.record())
         self._saved_step = self.step
+
+
+def interval_passed(interval: int, before: int, step: int) -> bool:
+    """Returns whether a multiple of `interval` lies in (before, step].
+
+    Example:
+      >>> interval_passed(10, before=18, step=21)
+      True
+    """
+    return step // interval > before // interval

@@ -21,9 +21,8 @@ from official.xlnet.files.schema import conform
 from official.xlnet.modeling.models.xlnet_pretrainer import XLNetPretrainer
 from official.xlnet.runtime.history import read_history
 from official.xlnet.runtime.perplexity import perplexity
-from official.xlnet.runtime.progress import interval_passed
 from official.xlnet.training import run_health, run_plan, target_counts
-from official.xlnet.training.loop import Loop
+from official.xlnet.training.loop import Loop, interval_passed
 from official.xlnet.training.run_data import RunData
 
 _START_WINDOWS = 1000  # Read when a run starts; takes about a second.
