@@ -39,7 +39,7 @@ export XLNET_JAX_PYTHON ?= $(wildcard $(CURDIR)/$(JAX_VENV)/bin/python)
 export XLNET_HF4_PYTHON ?= $(wildcard $(CURDIR)/$(HF4_VENV)/bin/python)
 
 .PHONY: help setup setup-all browser demo test test-changed test-all costs executed fuzz journeys mutants test-install bazel-test coverage parity tpu-check gpu-check check audit \
-  format release bench figures notebooks docs
+  format release bench figures lesson notebooks docs
 
 help:  ## Show the targets.
 	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -132,6 +132,9 @@ bench: $(ENVIRONMENT)  ## Measure speed and memory beside the peers; writes docs
 
 figures: $(ENVIRONMENT)  ## Draw the pictures of the documentation that are older than what they show.
 	$(IN_VENV) -m benchmarks.reports.figures
+
+lesson: $(ENVIRONMENT)  ## Make the model and data that the notebooks read, for a class, too: a read-only folder `lesson`.
+	$(IN_VENV) -m tools.lesson
 
 notebooks: $(ENVIRONMENT)  ## Run the notebooks of the documentation, and write their outputs.
 	$(IN_VENV) -m tools.notebooks

@@ -1,7 +1,7 @@
 """Notebooks of the documentation: run in place, and shown as pages of the site.
 
-`make notebooks` runs them in a kernel, each after the other in one folder, so that later ones find
-the model of the second, and writes their outputs.
+`make notebooks` makes a lesson (`make lesson`), runs each notebook in a kernel and a folder of its
+own, and writes their outputs.
 """
 
 from __future__ import annotations
@@ -9,34 +9,42 @@ from __future__ import annotations
 import json
 import os
 import pathlib
-import re
+import sys
 import tempfile
+import time
 from typing import Any
+
+from tools import lesson
 
 ROOT = pathlib.Path(__file__).parents[1]
 FOLDER = ROOT / "docs/notebooks"
-# TensorFlow's own log, of missing GPUs and the like, which is no part of a lesson.
-_LOG = re.compile(
-    r"(?m)^(\d{4}-\d\d-\d\d |[IWE]0000 |WARNING: All log messages|To enable the following).*\n+"
-)
 NAMES = ("permutation", "from_text_to_model", "fine_tuning", "look_inside", "orders")
 
 
 def main() -> None:
-    """Runs the notebooks, and writes them with their outputs."""
+    """Runs the notebooks, or those that are named, and writes them with their outputs."""
     import nbformat
 
     with tempfile.TemporaryDirectory() as folder:
-        for name in NAMES:
-            nbformat.write(execute(name, folder), FOLDER / f"{name}.ipynb")
+        made = pathlib.Path(os.environ.get("XLNET_LESSON") or f"{folder}/lesson").resolve()
+        lesson.make(made)
+        for name in sys.argv[1:] or NAMES:
+            start = time.monotonic()
+            notebook, gigabytes = execute(name, folder, made)
+            nbformat.write(notebook, FOLDER / f"{name}.ipynb")
+            print(f"{name}: {time.monotonic() - start:.0f} s, {gigabytes:.1f} GB", flush=True)
 
 
-def execute(name: str, folder: str | os.PathLike) -> Any:
-    """Runs a notebook in a kernel of its own; returns it with outputs, but TensorFlow's log.
+def execute(name: str, folder: str | os.PathLike, made: str | os.PathLike) -> tuple[Any, float]:
+    """Runs a notebook in a kernel of its own, where TensorFlow's log is as a user has it.
 
     Args:
       name: one of `NAMES`.
       folder: the working directory of the cells.
+      made: the lesson's folder.
+
+    Returns:
+      The notebook with outputs, and the most memory that its kernel used, in GB.
 
     Raises:
       CellExecutionError: a cell fails.
@@ -45,23 +53,29 @@ def execute(name: str, folder: str | os.PathLike) -> Any:
     from nbclient import NotebookClient
 
     notebook = nbformat.read(FOLDER / f"{name}.ipynb", as_version=4)
-    resources = {"metadata": {"path": os.fspath(folder)}}
+    peaks = []
+
+    def measure(**_: Any) -> None:
+        peaks.append(_peak_gigabytes(client.km.provisioner.pid))
+
     client = NotebookClient(
         notebook,
         timeout=900,
         kernel_name="python3",
-        resources=resources,
+        resources={"metadata": {"path": os.fspath(folder)}},
         record_timing=False,
         coalesce_streams=True,
+        on_cell_executed=measure,
     )
-    client.execute()
-    for cell in notebook.cells:
-        for output in cell.get("outputs", ()):
-            if "text" in output:
-                output["text"] = _LOG.sub("", output["text"])
-        if "outputs" in cell:
-            cell["outputs"] = [output for output in cell["outputs"] if output.get("text") != ""]
-    return notebook
+    environment = {name: x for name, x in os.environ.items() if name != "TF_CPP_MIN_LOG_LEVEL"}
+    client.execute(env=environment | {"XLNET_LESSON": os.fspath(made)})
+    return notebook, max(peaks)
+
+
+def _peak_gigabytes(process_id: int) -> float:
+    status = pathlib.Path(f"/proc/{process_id}/status").read_text(encoding="utf-8")
+    (kilobytes,) = [line.split()[1] for line in status.splitlines() if line.startswith("VmHWM:")]
+    return int(kilobytes) / 1e6
 
 
 def on_files(files: Any, config: Any) -> Any:

@@ -16,7 +16,7 @@ from nbclient import NotebookClient
 
 from official import xlnet
 from tests.helpers.documents import ROOT
-from tools import notebooks
+from tools import lesson, notebooks
 
 
 @pytest.mark.slow
@@ -89,7 +89,8 @@ def test_errors_of_ours_are_a_line_and_tb_shows_their_traceback():
     assert len(other.splitlines()) > 3 and "ZeroDivisionError" in other
 
 
-IMPORTS = {"itertools", "matplotlib", "numpy", "official", "pandas", "pydoc_data", "tensorflow"}
+IMPORTS = {"itertools", "numpy", "official", "os", "pandas", "tensorflow"}
+EXPECTED = re.compile(r"(-?\d[\d.]*) +(-?\d[\d.]*) to (-?\d[\d.]*)(?: *\n|$)")
 
 
 def shown(cell):
@@ -98,23 +99,54 @@ def shown(cell):
     return [kind for kind in kinds if kind != ["stderr"]]  # Progress depends on the machine.
 
 
+def state(folder):
+    """What tells whether somebody has written to a folder."""
+    files = {folder, *folder.rglob("*")}
+    return {path: (path.stat().st_mtime_ns, path.stat().st_mode) for path in files}
+
+
 @pytest.fixture(scope="module")
-def folder(tmp_path_factory):
-    return tmp_path_factory.mktemp("notebooks")
+def made(tmp_path_factory):
+    """The lesson, as one command makes it for a class."""
+    folder = tmp_path_factory.mktemp("class") / "lesson"
+    lesson.make(folder)
+    assert {path.stat().st_mode & 0o222 for path in folder.rglob("*")} == {0}
+    before = state(folder)
+    lesson.make(folder)  # It is complete.
+    assert state(folder) == before
+    return folder
+
+
+def test_notebooks_state_their_cost_read_the_lesson_and_end_with_two_exercises():
+    for name in notebooks.NAMES:
+        cells = nbformat.read(notebooks.FOLDER / f"{name}.ipynb", as_version=4).cells
+        cost = r"It\stakes\s(a|\d)\sminutes?\son two CPU cores, and [\d.]+ GB\sof memory"
+        assert re.search(cost.replace(" ", r"\s"), cells[0].source), name
+        exercises = re.findall(r"^\d\.", cells[-1].source.partition("## Exercises")[2], re.M)
+        assert len(exercises) == 2
+        code = "\n".join(cell.source for cell in cells if cell.cell_type == "code")
+        assert ("XLNET_LESSON" in code) == (name != "permutation")
+        assert ("xlnet.pretrain(" in code) == (name == "from_text_to_model")
 
 
 @pytest.mark.nightly
 @pytest.mark.parametrize("name", notebooks.NAMES)
-def test_a_notebook_of_the_documentation_runs_and_shows_what_the_site_has(name, folder):
-    path = notebooks.FOLDER / f"{name}.ipynb"
-    committed, found = nbformat.read(path, as_version=4), notebooks.execute(name, folder)
+def test_a_notebook_of_the_documentation_runs_and_shows_what_the_site_has(name, made, tmp_path):
+    path, before = notebooks.FOLDER / f"{name}.ipynb", state(made)
+    committed = nbformat.read(path, as_version=4)
+    found, gigabytes = notebooks.execute(name, tmp_path, made)
+    assert state(made) == before and gigabytes < 4
+    assert {*os.listdir(tmp_path)} <= {name}
     assert len(found.cells) <= 15 and path.stat().st_size < 400_000
     assert [*map(shown, committed.cells)] == [*map(shown, found.cells)]
     code = [cell for cell in found.cells if cell.cell_type == "code"]
     imported = re.findall(r"(?m)^(?:import|from) (\w+)", "\n".join(cell.source for cell in code))
     assert set(imported) <= IMPORTS
     printed = "".join(x.get("text", "") for cell in code for x in cell.outputs)
-    assert not re.search(r"Traceback|\w+Warning\b|retracing", printed), printed
+    assert not re.search(r"Traceback|\w+Warning\b|retracing|cuInit|[EWI]0000 ", printed), printed
+    tables = [x["data"].get("text/plain", "") for cell in code for x in cell.outputs if "data" in x]
+    ranges = [x for table in tables for x in EXPECTED.findall(table)]
+    assert ranges and all(float(a) <= float(x) <= float(b) for x, a, b in ranges), ranges
     text = path.read_text(encoding="utf-8")
     page = notebooks.page(json.loads(text))
     assert page.count("data:image/png") == text.count('"image/png"')
