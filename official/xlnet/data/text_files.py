@@ -24,8 +24,7 @@ from official.xlnet.files.atomic import lock, raise_with_name, remove_abandoned
 from official.xlnet.files.json_files import json_text, parse_json
 from official.xlnet.files.schema import conform
 from official.xlnet.files.text import BYTE_ORDER_MARK
-from official.xlnet.runtime.durations import minutes_and_seconds
-from official.xlnet.runtime.progress import Progress, elapsed_time
+from official.xlnet.runtime.progress import Progress, elapsed_time, minutes_and_seconds
 
 _T = TypeVar("_T")
 _PIPE_BYTES = 1 << 16

@@ -24,8 +24,7 @@ from official.xlnet.files.arguments import STANDARD
 from official.xlnet.inference.embedding import TextEmbedder
 from official.xlnet.jobs.identity import identity_of_call
 from official.xlnet.modeling.kernels.product_type import matmul_precision
-from official.xlnet.runtime.durations import per_second
-from official.xlnet.runtime.progress import Progress, waiting
+from official.xlnet.runtime.progress import Progress, per_second, waiting
 
 _CHUNK_BATCHES = 16  # Batches whose texts are sorted by length, and lost in a kill, together.
 

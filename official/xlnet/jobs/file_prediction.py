@@ -26,7 +26,7 @@ from official.xlnet.errors import DataError, require_config
 from official.xlnet.files.arguments import STANDARD
 from official.xlnet.jobs.identity import identity_of_call
 from official.xlnet.modeling.kernels.product_type import matmul_precision
-from official.xlnet.runtime.durations import per_second
+from official.xlnet.runtime.progress import per_second
 
 Predict = Callable[[Iterable[Example]], Iterator[dict[str, Any]]]
 _STANDARD_INPUT = "standard input"  # In messages.

@@ -36,10 +36,9 @@ from official.xlnet.modeling.kernels.product_type import advice_on_products, mat
 from official.xlnet.modeling.models.trainable_model import TrainableModel
 from official.xlnet.modeling.ops.keras import keras
 from official.xlnet.runtime.distribution import compiles_step, is_chief
-from official.xlnet.runtime.durations import minutes_and_seconds
 from official.xlnet.runtime.metrics_log import NoLog, RunLog
 from official.xlnet.runtime.preemption import TerminationSignal
-from official.xlnet.runtime.progress import waiting
+from official.xlnet.runtime.progress import minutes_and_seconds, waiting
 from official.xlnet.runtime.run_inputs import INPUTS_FILE, check_inputs
 from official.xlnet.runtime.workers import workers_of
 from official.xlnet.tokenization.special_tokens import VOCAB_FILE

@@ -12,10 +12,9 @@ import time
 import pytest
 
 from official.xlnet.runtime import progress
-from official.xlnet.runtime.durations import minutes_and_seconds
 from official.xlnet.runtime.history import read_history
 from official.xlnet.runtime.metrics_log import RunLog
-from official.xlnet.runtime.progress import Progress
+from official.xlnet.runtime.progress import Progress, minutes_and_seconds
 
 LINES = [f"step {n}" for n in range(1, 66, 8)] + ["accuracy 0.5", "step 104", "step 105"]
 BAR = ["2%|", "5%|", "7%|", "accuracy 0.5", "98%|", "100%|"]
