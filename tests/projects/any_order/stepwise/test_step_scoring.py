@@ -12,6 +12,7 @@ from official.xlnet import cli
 from official.xlnet.configs.choices import SCORED_SELECTIONS
 from official.xlnet.errors import ConfigError, DataError
 from official.xlnet.inference.scoring import Scorer
+from official.xlnet.projects.any_order import stepwise
 from official.xlnet.projects.any_order.stepwise import Steps
 from official.xlnet.projects.any_order.stepwise.scoring import StepScorer
 from official.xlnet.tokenization.special_tokens import MASK_ID
@@ -137,3 +138,27 @@ def test_files_are_scored_in_steps(capfd, world):
     assert refused.status == 2 and "select: expected one of" in refused.err
     long = run(capfd, "score_steps", *flags, "--text=" + "The cat sat. " * 99)
     assert "a text of one window for steps" in long.err
+
+
+@pytest.mark.parametrize("kind", [KINDS[0], pytest.param(KINDS[1], marks=pytest.mark.slow)])
+def test_texts_of_many_lengths_are_of_few_graphs_and_score_as_alone(models, kind):
+    """Rows, lengths and numbers of targets are padded to a few; each other one is a trace."""
+    rng = np.random.default_rng(5)
+    scorer = StepScorer(models[kind], NumberTokenizer(10), Steps(1))
+    graph = stepwise.graph_of(models[kind], stepwise._log_probabilities)
+    texts = [
+        " ".join(map(str, rng.integers(0, 10, length))) for length in rng.permutation(44) // 2 + 1
+    ]
+    before, together = graph.experimental_get_tracing_count(), []
+    while len(together) < len(texts):  # Chunks of a file, the last one shorter than others.
+        chunk = texts[len(together) :][: rng.integers(5, 12)]
+        together += scorer.score(chunk)
+    # 16 tokens, of which 4, 8 or 16 are targets; or 32, of which 16 or 32 are.
+    assert graph.experimental_get_tracing_count() - before <= 5
+    assert scorer.num_windows == len(texts)
+    for index in range(0, len(texts), 13):
+        (alone,) = scorer.score([texts[index]])
+        assert alone.text == together[index].text
+        np.testing.assert_allclose(
+            alone.log_likelihoods, together[index].log_likelihoods, atol=1e-5
+        )

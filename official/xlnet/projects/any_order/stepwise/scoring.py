@@ -19,6 +19,7 @@ from official.xlnet.configs.choices import SCORED_SELECTIONS
 from official.xlnet.configs.validation import require, require_one_of
 from official.xlnet.inference.decoding.sampling import Sampling
 from official.xlnet.inference.language_model import (
+    bucket,
     require_both_sides,
     require_language_model,
     require_one_window,
@@ -87,10 +88,11 @@ class StepScorer:
         waiting = [row for row, part in enumerate(parts) if len(part.targets)]
         waiting.sort(key=lambda row: -len(parts[row].ids))
         while waiting:
-            size = max(1, _TOKENS_PER_BATCH // len(parts[waiting[0]].ids))
+            size = _batch_size(len(parts[waiting[0]].ids), len(waiting))
             batch, waiting = waiting[:size], waiting[size:]
-            scored = self._scored([parts[row] for row in batch])
-            for row, of_targets in zip(batch, scored, strict=True):
+            padded = batch + (size - len(batch)) * batch[-1:]
+            scored = self._scored([parts[row] for row in padded])
+            for row, of_targets in zip(batch, scored[: len(batch)], strict=True):
                 log_likelihoods[row] = of_targets
             self.num_windows += len(batch)
         return [self._score_of(*pair) for pair in zip(parts, log_likelihoods, strict=True)]
@@ -126,3 +128,14 @@ class StepScorer:
           places: where each text is from, for the error.
         """
         require_windows(self._model.config, self.tokenizer, texts, purpose, places)
+
+
+def _batch_size(length: int, num_rows: int) -> int:
+    """The static number of rows of a batch, so that few graphs compile; some may be padding.
+
+    Args:
+      length: number of tokens of the longest text.
+      num_rows: number of texts that are left.
+    """
+    few = bucket(num_rows) if num_rows > 1 else 1  # Single lines of a pipe are not padded.
+    return min(max(1, _TOKENS_PER_BATCH // bucket(1 + length)), few)
