@@ -24,7 +24,16 @@ from benchmarks.harness.tables import (
 )
 from benchmarks.harness.verdicts import Difference, difference, over_runs
 from benchmarks.learning import __main__ as memory
-from benchmarks.learning import ablation, any_order, cues, few_labels, rivals, stale, untuned
+from benchmarks.learning import (
+    ablation,
+    agreement,
+    any_order,
+    cues,
+    few_labels,
+    rivals,
+    stale,
+    untuned,
+)
 from benchmarks.learning.common import kept, publish
 from benchmarks.learning.span_likelihood import (
     _losses_and_memory,
@@ -383,6 +392,20 @@ def test_results_depend_on_what_training_and_reading_can_execute(tmp_path, monke
         digests.append(measured_with(code=code))
     assert digests[0] == digests[1] == digests[2] == digests[3]
     assert digests[5] == digests[6] and len({*map(tuple, digests)}) == 4
+
+
+def test_pairs_of_agreement_differ_in_one_word_that_fits_the_noun():
+    """A noun of the other number never decides; each number of each noun occurs as often."""
+    pairs = agreement.agreement_pairs()
+    assert len(set(pairs)) == 180
+    plurals = {kind: [] for kind, *_ in pairs}
+    for kind, noun, good, bad in pairs:
+        [(right, wrong)] = [x for x in zip(good.split(), bad.split(), strict=True) if x[0] != x[1]]
+        is_plural = good.strip(".").split()[2 if kind == "determiner" else 1] == f"{noun}s"
+        words = ("this", "these") if kind == "determiner" else ("is", "are")
+        assert (right, wrong) == (words[::-1] if is_plural else words)
+        plurals[kind].append(is_plural)
+    assert all(sum(x) == 30 and len(x) == 60 for x in plurals.values())
 
 
 def test_experiments_name_functions_and_modules_that_exist():
