@@ -7,6 +7,7 @@ import pathlib
 import shlex
 import subprocess
 import sys
+from contextlib import closing
 
 import numpy as np
 import pytest
@@ -20,6 +21,7 @@ from tests.helpers.documents import ROOT, blocks, commands
 from tests.helpers.world import command
 from tests.helpers.wrong_input import refused, run
 from tests.projects.buckets.hub_server import TOKEN, hub_server
+from tools.serving_stand_in import StandIn
 
 FILES = {
     "config.json": b"{}",
@@ -182,8 +184,8 @@ def test_runs_and_files_written_one_by_one_are_not_saved_there(hub, world, monke
 
 
 @pytest.mark.nightly
-def test_the_first_commands_of_the_readme_classify_with_published_weights(
-    hub, world, tmp_path, monkeypatch
+def test_the_first_commands_of_the_readme_serve_a_classifier_from_published_weights(
+    hub, world, tmp_path, capfd
 ):
     """As their reader calls them; offline, the cache has all of it."""
     hub.put("xlnet/xlnet-base-cased", hf_folder(world, tmp_path / "hf"))
@@ -210,6 +212,14 @@ def test_the_first_commands_of_the_readme_classify_with_published_weights(
             json.loads(done.stdout.splitlines()[-1])
         rows = (tmp_path / "new.jsonl").read_text().splitlines()
         assert {json.loads(row)["label"] for row in rows} <= {"neg", "pos"} and len(rows) == 40
+        with closing(StandIn(str(tmp_path / "runs/served"), "reviews")) as server:
+            ask = ["predict", f"--endpoint=localhost:{server.port}", "--name=reviews"]
+            answered = run(capfd, *ask, f"--input={tmp_path}/new.tsv", f"--output={tmp_path}/asked")
+        assert answered.status == 0
+        for row, asked in zip(rows, (tmp_path / "asked").read_text().splitlines(), strict=True):
+            row, asked = json.loads(row), json.loads(asked)
+            assert asked["probabilities"] == pytest.approx(row["probabilities"], abs=1e-5)
+            assert asked["label"] == row["label"]
         for made in ("runs", "new.jsonl"):
             place = tmp_path / made
             place.rename(tmp_path / f"{made}{len(variables)}")
