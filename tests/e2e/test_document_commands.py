@@ -89,6 +89,8 @@ def prepared(tmp_path_factory):
     table = "".join(f"{label}\t{text}\n" for label, text in rows)
     for name in ("train.tsv", "dev.tsv", "test.tsv", "new.tsv"):
         (directory / name).write_text("label\ttext\n" + table)
+    with open(directory / "train.tsv", "a") as file:  # A copy, and one that is cut.
+        file.write(f"pos\t{rows[1][1]}\npos\t{'the list is good ' * 60}\n")
     (directory / "texts.txt").write_text("The first text.\nAnother one.\n")
     (directory / "texts").mkdir()
     (directory / "texts/some.jsonl").write_text('{"text": "the list is good"}\n' * 3)
@@ -161,13 +163,50 @@ def blocks_to_run(path):
     return run
 
 
+# Pages whose examples of output are those of their commands.
+WITH_OUTPUT = (
+    "README.md",
+    "data_preparation.md",
+    "finetuning.md",
+    "pretraining.md",
+    "quickstart.md",
+)
+
+
+def unlike(path, printed):
+    """Lines of the outputs on a page that no printed line is like.
+
+    Args:
+      path: the page.
+      printed: lines that its commands have printed and written.
+    """
+    printed = [*map(words, printed)]
+    shown = [
+        b.code for b in blocks(path) if b.language in ("text", "json") and b.code[:4] != "FROM"
+    ]
+    lines = [line for code in shown for line in code.splitlines()]
+    assert lines
+    return [line for line in lines if not any(contains(x, words(line)) for x in printed)]
+
+
+def words(line):
+    """The words of a line, but for numbers, values in JSON and what is left out."""
+    return [x for x in line.split() if not re.search(r'\d|^…|^".*",$', x)]
+
+
+def contains(printed, shown):
+    """Whether words are among others, in their order."""
+    rest = iter(printed)
+    return all(word in rest for word in shown)
+
+
 # The home has the README's blocks; these pages have tests of their own.
 OTHERS = ("index.md", "languages.md", "search.md", "sequences.md")
 PAGES = [p for p in DOCUMENTS if p.name not in OTHERS]
 
 
 @pytest.mark.parametrize("path", filter(blocks_to_run, PAGES), ids=lambda path: path.name)
-def test_blocks_run(path, prepared, tmp_path, monkeypatch):
+def test_blocks_run(path, prepared, tmp_path, monkeypatch, capfd):
     directory = tmp_path / "reader"
     shutil.copytree(prepared, directory, symlinks=True)
     if path.name == "finetuning.md":
@@ -175,7 +214,11 @@ def test_blocks_run(path, prepared, tmp_path, monkeypatch):
     if path.name in ("README.md", "quickstart.md"):
         shutil.rmtree(directory / "runs")  # They use what their own commands write.
     monkeypatch.chdir(directory)
+    capfd.readouterr()
     run_blocks(path)
+    if path.name in WITH_OUTPUT:
+        rows = [x for file in directory.glob("**/*.jsonl") for x in file.read_text().splitlines()]
+        assert unlike(path, [*"\n".join(capfd.readouterr()).splitlines(), *rows]) == []
 
 
 def test_the_page_of_search_ends_with_the_number_of_trec_eval(
