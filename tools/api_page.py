@@ -231,11 +231,16 @@ def names_page(is_whole: bool = False) -> str:
     parts = [_INTRODUCTION]
     for title, found in entries().items():
         parts.append(f"## {title}\n")
+        is_public = title == "official.xlnet"
+        hooks = [node.name for _, node in found if node.name.startswith("register_")]
         for module, node in found:
-            is_public = title == "official.xlnet"
             name = node.name if is_public else f"{module}.{node.name}"
             text = f": {first_line(node)}" if is_whole or is_public else ""
-            parts.append(f"- `{name}`{text}")
+            if is_whole or name not in hooks:
+                parts.append(f"- `{name}`{text}")
+        if hooks and not is_whole:
+            names = ", ".join(f"`{name}`" for name in hooks)
+            parts.append(f"- {names}: decorators that [register parts](extending.md)")
         parts[-1] += "\n"
     return "\n".join(parts)
 

@@ -217,11 +217,12 @@ _HEAD = [
 
 
 def table() -> str:
-    """The table of all recipes; those with the same sizes share a row."""
+    """The table of recipes that name a device; those with the same sizes share a row."""
     names: dict[tuple[str, ...], list[str]] = {}
     for recipe in all_recipes():
         for one in needs(recipe):
-            names.setdefault(_cells(one), []).append(recipe.removeprefix("ablation/"))
+            if one.device:
+                names.setdefault(_cells(one), []).append(recipe.removeprefix("ablation/"))
     rows = [[", ".join(dict.fromkeys(recipes)), *cells] for cells, recipes in names.items()]
     return markdown_table([_HEAD, *rows])
 
