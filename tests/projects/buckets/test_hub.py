@@ -4,6 +4,7 @@ import glob
 import json
 import os
 import pathlib
+import random
 import shlex
 import subprocess
 import sys
@@ -17,6 +18,7 @@ from official import xlnet
 from official.xlnet.files import file_system
 from official.xlnet.files.urls import local_copy
 from official.xlnet.projects.buckets import hub as hub_module
+from official.xlnet.projects.buckets.hub_file_system import _needed
 from tests.helpers.documents import ROOT, blocks, commands
 from tests.helpers.world import command
 from tests.helpers.wrong_input import refused, run
@@ -98,6 +100,43 @@ def test_a_file_and_a_folder_are_read_by_their_url(hub):
     hub.status = 503  # Nobody answers any more, and another process begins.
     forget()
     assert file_system.read_bytes(f"{URL}/config.json") == b"{}"
+
+
+def wanted(names):
+    """What is read of a folder of files, by hand: one format of each weights, and no others."""
+    roles = {"pytorch_model": "model", "model": "model", "adapter_model": "adapters"}
+    formats = {"bin": {}, "safetensors": {}}
+    kept = set()
+    for name in names:
+        stem, _, extension = name.partition(".")
+        if extension in formats:
+            formats[extension][name] = roles.get(stem.partition("-")[0], "other")
+        elif extension not in ("h5", "onnx"):
+            kept.add(name)
+    has = set(formats["safetensors"].values())
+    kept |= {*formats["safetensors"]}
+    for name, role in formats["bin"].items():
+        if role not in has and "model" not in has:
+            kept.add(name)
+    return kept
+
+
+def test_pickles_are_left_out_where_their_own_folder_has_safetensors():
+    """Not those of other folders, which may be other models; nor those of other weights."""
+    rng = random.Random(3)
+    possible = [
+        *("config.json", "model.safetensors", "pytorch_model.bin", "adapter_model.safetensors"),
+        *("adapter_model.bin", "pytorch_model-00001-of-00002.bin", "tf_model.h5"),
+        *("model-00002-of-00003.safetensors", "onnx.onnx", "model.safetensors.index.json"),
+    ]
+    folders = ["", "a/", "a/b/", "c/", "model/"]
+    for _ in range(200):
+        files, expected = {}, set()
+        for folder in folders:
+            names = rng.sample(possible, rng.randrange(len(possible)))
+            files |= dict.fromkeys([folder + name for name in names], 1)
+            expected |= {folder + name for name in wanted(names)}
+        assert set(_needed(files)) == expected
 
 
 # {what is wrong: (URL, what the sentence says)}

@@ -18,8 +18,8 @@ from official.xlnet.files.urls.file_systems import FileSystem
 from official.xlnet.projects.buckets import hub
 from official.xlnet.projects.buckets.hub import NoRepositoryError, parse
 
-# Weights for other libraries, which are not downloaded with a model; nor are pickles if there are
-# safetensors of the same weights.
+# Weights for other libraries, which are not downloaded with a model; nor are pickles of weights that
+# the same folder has as safetensors.
 _OTHER_WEIGHTS: tuple[str, ...] = (
     ".h5",
     ".ot",
@@ -32,6 +32,7 @@ _OTHER_WEIGHTS: tuple[str, ...] = (
     ".pth",
 )
 _PICKLES, _SAFETENSORS = ".bin", ".safetensors"
+_SHARD = re.compile(r"-\d+-of-\d+$")
 _OF_HUB = (".gitattributes", "README.md")  # Files that a new repository may have.
 
 
@@ -148,8 +149,24 @@ def _below(files: dict[str, int], path: str) -> dict[str, int]:
 
 
 def _needed(files: dict[str, int]) -> list[str]:
-    """Returns the files of a model that are read here."""
-    unread = _OTHER_WEIGHTS
-    if any(name.endswith(_SAFETENSORS) for name in files):
-        unread += (_PICKLES,)
-    return [name for name in files if not name.endswith(unread)]
+    """Returns the files of a model, or of a folder with several, that are read here."""
+    safetensors = {_weights(name) for name in files if name.endswith(_SAFETENSORS)}
+    names = []
+    for name in files:
+        folder, weights = _weights(name)
+        is_same = name.endswith(_PICKLES) and {(folder, weights), (folder, "model")} & safetensors
+        if not is_same and not name.endswith(_OTHER_WEIGHTS):
+            names.append(name)
+    return names
+
+
+def _weights(path: str) -> tuple[str, str]:
+    """The folder of a file, and the name of its weights without format and number of a shard.
+
+    Example:
+      >>> _weights("a/pytorch_model-00001-of-00002.bin"), _weights("a/model.safetensors")
+      (('a', 'model'), ('a', 'model'))
+    """
+    folder, file_name = os.path.split(path)
+    name = _SHARD.sub("", os.path.splitext(file_name)[0])
+    return folder, name.removeprefix("pytorch_")
