@@ -1,5 +1,7 @@
 """SyntaxGym: its rules for formulas and metrics, written with pyparsing, as its evaluator is."""
 
+import copy
+import functools
 import json
 import random
 import statistics
@@ -194,7 +196,7 @@ def test_what_is_not_there_is_refused(change, message, tmp_path):
     [
         (1, "x", 2, "item 1: expected each condition once, got 'x' twice"),
         (2, "y", 1, "item 2, condition 'y': expected each region_number once"),
-        (2, "y", None, "expected an item_number in each item, .* region_number"),
+        (2, "y", None, r"items\[3\]: conditions\[0\]: regions\[1\]: .* the key 'region_number'"),
     ],
 )
 def test_each_condition_and_region_has_its_own_name(item, name, number, message, tmp_path):
@@ -214,6 +216,62 @@ def test_each_condition_and_region_has_its_own_name(item, name, number, message,
     path.write_text(json.dumps(suite))
     with pytest.raises(DataError, match=message):
         read_suite(str(path))
+
+
+SUITE = {
+    "meta": {"metric": "sum", "name": "agreement"},
+    "predictions": [{"type": "formula", "formula": "(1;%x%) > (2;%x%)"}],
+    "items": [
+        {
+            "item_number": 1,
+            "conditions": [
+                {
+                    "condition_name": "x",
+                    "regions": [
+                        {"region_number": 1, "content": "a"},
+                        {"region_number": 2, "content": "b"},
+                    ],
+                }
+            ],
+        }
+    ],
+}
+OTHER_VALUES = [None, True, 3, 1.5, "x", "", [], ["x"], [[]], {}, {"x": 1}, [{}], [{"x": None}]]
+
+
+def places(tree):
+    """Paths of all values in a tree of JSON, each a tuple of keys."""
+    children = tree.items() if isinstance(tree, dict) else enumerate(tree)
+    for key, value in children:
+        yield (key,)
+        if isinstance(value, dict | list):
+            yield from ((key, *place) for place in places(value))
+
+
+@pytest.mark.parametrize("place", places(SUITE), ids=str)
+def test_any_other_value_anywhere_in_a_suite_is_one_sentence(place, tmp_path):
+    """Or another suite, or no suite, which the reader of tables takes or refuses."""
+    path = tmp_path / "suite.json"
+    outcomes = set()
+    for value in ["missing", *OTHER_VALUES]:
+        suite = copy.deepcopy(SUITE)
+        owner = functools.reduce(lambda tree, key: tree[key], place[:-1], suite)
+        if value == "missing":
+            del owner[place[-1]]
+        else:
+            owner[place[-1]] = value
+        path.write_text(json.dumps(suite))
+        try:
+            found = read_suite(str(path))
+            if found is not None:
+                check_predictions(*found)
+            outcomes.add("no suite" if found is None else "suite")
+        except DataError as error:
+            outcomes.add("refused")
+            assert str(error).startswith((str(path), "prediction ", "item ")), error
+            assert "\n" not in str(error)
+    is_free = place in [("meta", "name"), ("meta",)]
+    assert "refused" in outcomes or is_free
 
 
 def test_a_mean_of_no_tokens_is_refused_before_scoring():

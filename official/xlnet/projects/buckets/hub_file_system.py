@@ -18,8 +18,8 @@ from official.xlnet.files.urls.file_systems import FileSystem
 from official.xlnet.projects.buckets import hub
 from official.xlnet.projects.buckets.hub import NoRepositoryError, parse
 
-# Weights for other libraries, which are not downloaded with a model; nor are pickles of weights that
-# the same folder has as safetensors.
+# Weights for other libraries, which are not downloaded with a model; nor are pickles of weights
+# that the same folder has as safetensors.
 _OTHER_WEIGHTS: tuple[str, ...] = (
     ".h5",
     ".ot",

@@ -18,7 +18,7 @@ import numpy as np
 
 from official.xlnet.errors import DataError, require_data
 from official.xlnet.files.json_files import read_json
-from official.xlnet.files.schema import shown
+from official.xlnet.files.schema import conform, shown
 from official.xlnet.inference.score import Score
 
 # How the surprisals of a region's tokens become one number: `meta.metric` of a suite.
@@ -251,53 +251,66 @@ def read_suite(path: str) -> tuple[list[dict[str, Any]], list[str], str] | None:
       or an empty suite.
 
     Raises:
-      DataError: a prediction is not a formula, the metric is not one of `METRICS`, or the
-        conditions of an item, or the regions of a condition, are not all named, or not apart.
+      DataError: a value is missing or of another type, a prediction is not a formula, the metric
+        is not one of `METRICS`, or two conditions of an item, or regions of a condition, have one
+        name.
     """
     if not path.endswith(".json"):
         return None
     try:
         suite = read_json(path)
-        predictions = suite["predictions"]
-        formulas = [prediction["formula"] for prediction in predictions]
-        conditions = []
-        for item in suite["items"]:
-            conditions += [(item, condition) for condition in item["conditions"]]
-    except (DataError, KeyError, TypeError):
+    except DataError:
+        return None  # The reader of tables says what is wrong.
+    if not isinstance(suite, dict) or not {"predictions", "items"} <= suite.keys():
         return None
-    for prediction in predictions:
+    formulas = []
+    for index, prediction in enumerate(_objects(suite, "predictions", path)):
+        where = f"{path}: predictions[{index}]"
+        formulas.append(_value(prediction, "formula", str, where))
         prediction_type = prediction.get("type", "formula")
         require_data(
             prediction_type == "formula", path, "predictions of type formula", prediction_type
         )
     rows = []
     names = set()
-    for item, condition in conditions:
-        try:
-            row = _condition_row(item, condition, path)
-        except (KeyError, TypeError):
-            raise DataError(
-                f"{path}: expected an item_number in each item, a condition_name in each "
-                "condition, and a region_number and the text content in each of its regions"
-            ) from None
-        name = row["item"], row["condition"]
-        # Of two texts with a name, predictions would compare the last one only.
-        require_data(
-            name not in names,
-            f"{path}, item {row['item']}",
-            "each condition once",
-            f"{row['condition']!r} twice",
-        )
-        names.add(name)
-        rows.append(row)
+    for index, item in enumerate(_objects(suite, "items", path)):
+        where = f"{path}: items[{index}]"
+        for number, condition in enumerate(_objects(item, "conditions", where)):
+            row = _condition_row(item, condition, path, f"{where}: conditions[{number}]")
+            name = row["item"], row["condition"]
+            # Of two texts with a name, predictions would compare the last one only.
+            require_data(
+                name not in names,
+                f"{path}, item {row['item']}",
+                "each condition once",
+                f"{row['condition']!r} twice",
+            )
+            names.add(name)
+            rows.append(row)
     if not rows or not formulas:
         return None
     return rows, formulas, _metric(suite, path)
 
 
+def _value(tree: Mapping[str, Any], key: str, expected_type: Any, where: str) -> Any:
+    """A value of a JSON object.
+
+    Raises:
+      DataError: it is missing, or of another type.
+    """
+    require_data(key in tree, where, f"the key {key!r}", f"the keys {', '.join(tree) or 'none'}")
+    return conform(tree[key], expected_type, f"{where}: {key}")
+
+
+def _objects(tree: Mapping[str, Any], key: str, where: str) -> list[dict[str, Any]]:
+    """A list of objects in a JSON object."""
+    return _value(tree, key, list[dict[str, Any]], where)
+
+
 def _metric(suite: Mapping[str, Any], path: str) -> str:
     """The metric of a suite; the sum if it names none."""
-    metric = (suite.get("meta") or {}).get("metric", "sum")
+    meta = conform(suite.get("meta") or {}, dict[str, Any], f"{path}: meta")
+    metric = meta.get("metric", "sum")
     if isinstance(metric, list) and len(metric) == 1:
         metric = metric[0]
     is_known = isinstance(metric, str) and metric in METRICS
@@ -305,31 +318,34 @@ def _metric(suite: Mapping[str, Any], path: str) -> str:
     return metric
 
 
-def _condition_row(item: Mapping[str, Any], condition: Mapping[str, Any], path: str) -> Any:
-    """The row of a condition of an item."""
-    text, regions = _joined_regions(condition["regions"])
-    row = {
-        "item": item["item_number"],
-        "condition": condition["condition_name"],
-        "text": text,
-        "regions": regions,
-    }
-    where = f"{path}, item {row['item']}, condition {row['condition']!r}"
-    numbers = [region["region_number"] for region in condition["regions"]]
-    require_data(len(regions) == len(numbers), where, "each region_number once", numbers)
-    return row
+def _condition_row(
+    item: Mapping[str, Any], condition: Mapping[str, Any], path: str, where: str
+) -> dict[str, Any]:
+    """The row of a condition of an item.
 
-
-def _joined_regions(
-    regions: Sequence[Mapping[str, Any]],
-) -> tuple[str, dict[str, tuple[int, int]]]:
-    """The text of some regions, and the span of characters of each of them."""
+    Args:
+      item: the item.
+      condition: the condition.
+      path: the suite.
+      where: the place of the condition in it.
+    """
     text = ""
-    spans = {}
-    for region in regions:
-        content = region["content"]
+    spans: dict[str, tuple[int, int]] = {}
+    numbers = []
+    for index, region in enumerate(_objects(condition, "regions", where)):
+        where_region = f"{where}: regions[{index}]"
+        content = _value(region, "content", str, where_region)
         if text and content:
             text += " "
         text += content
-        spans[str(region["region_number"])] = len(text) - len(content), len(text)
-    return text, spans
+        numbers.append(_value(region, "region_number", int | str, where_region))
+        spans[str(numbers[-1])] = len(text) - len(content), len(text)
+    name = _value(condition, "condition_name", str, where)
+    item_number = _value(item, "item_number", int | float | str, where.rpartition(": ")[0])
+    require_data(
+        len(spans) == len(numbers),
+        f"{path}, item {item_number}, condition {name!r}",
+        "each region_number once",
+        numbers,
+    )
+    return {"item": item_number, "condition": name, "text": text, "regions": spans}
