@@ -431,6 +431,10 @@ def _scheduled(
         }
 
 
+# Added to the sentence about `reuse_len` 0, which is allowed without memory.
+_WHOLE_WINDOW = "; orders of the whole window exclude memory: model.mem_len=0"
+
+
 def _check_config(manifest: Manifest, path: str, config: XLNetConfig | None) -> None:
     if config is None:
         return
@@ -439,12 +443,15 @@ def _check_config(manifest: Manifest, path: str, config: XLNetConfig | None) -> 
     written |= {name: settings.get(name) for name in TEXT_SETTINGS}
     if settings.get("keep_whitespace"):  # The vocabulary says how accents are read.
         del written["keep_accents"]
+    if not config.data.reuse_len and not config.model.mem_len:
+        del written["reuse_len"]  # The windows are the same; an order is of the whole of each.
     for name, value in written.items():
         expected = getattr(config.data, name)
         if value not in (None, expected):
             raise DataError(
                 f"{path}: records were written with {name} {value}, "
                 f"but the configuration has data.{name} {expected}"
+                + (_WHOLE_WINDOW if (name, expected) == ("reuse_len", 0) else "")
             )
     if manifest.vocab_size > config.model.num_embeddings > 0:
         raise DataError(

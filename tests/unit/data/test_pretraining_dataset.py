@@ -15,10 +15,12 @@ from benchmarks.data.random_records import write_data_set
 from official.xlnet.configs.data import DataConfig
 from official.xlnet.configs.experiment import XLNetConfig
 from official.xlnet.configs.model import ModelConfig
+from official.xlnet.configs.sections import ObjectiveSections
 from official.xlnet.data import pretraining_dataset as reading
 from official.xlnet.data.pretraining_dataset import evaluation_batch_size, pretraining_dataset
 from official.xlnet.data.schema import Manifest
 from official.xlnet.errors import DataError
+from official.xlnet.modeling.objectives import create_objective
 from official.xlnet.tokenization import special_tokens
 from official.xlnet.tokenization.tokenizer import Tokenizer
 from tests.helpers.compare import assert_refused
@@ -174,7 +176,8 @@ def test_batches_splits_and_vocabularies_that_do_not_fit(data_set, arguments, me
     ("vocab_size", "override", "message"),
     [
         (97, {"seq_len": 23}, "seq_len 19.*seq_len 23"),
-        (97, {"reuse_len": 8}, "reuse_len 7.*reuse_len 8"),
+        (97, {"reuse_len": 8}, "reuse_len 7.*reuse_len 8$"),
+        (97, {"reuse_len": 0}, "reuse_len 7.*reuse_len 0; .*exclude memory: model.mem_len=0"),
         (97, {"bidirectional": False}, "bidirectional True.*bidirectional False"),
         (89, {}, "97 pieces.*vocab_size 89"),
         (97, {}, ""),
@@ -188,6 +191,17 @@ def test_records_of_other_settings_are_refused(data_set, vocab_size, override, m
         pretraining_dataset(data_set[0], 2, config=config, vocab=vocab)
         return
     assert_refused(message, pretraining_dataset, data_set[0], 2, config=config)
+
+
+@pytest.mark.parametrize("reuse_len", [0, REUSE])
+def test_orders_of_the_whole_window_need_no_other_records(data_set, reuse_len):
+    """Some token of the first part then comes after one of the second."""
+    data = dataclasses.replace(DATA, reuse_len=reuse_len, target_ratio=2.0)
+    config = XLNetConfig(model=ModelConfig(vocab_size=97, mem_len=0), data=data)
+    [batch, *_] = pretraining_dataset(data_set[0], LANES, config=config)
+    order_BT = create_objective(ObjectiveSections.of(config))(batch).inputs["order"].numpy()
+    last_B, first_B = order_BT[:, :REUSE].max(axis=1), order_BT[:, REUSE:].min(axis=1)
+    assert (last_B > first_B).any() == (reuse_len == 0)
 
 
 def rewrite(path, change):
