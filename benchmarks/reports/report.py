@@ -110,9 +110,11 @@ def _setting(results: dict[str, Any]) -> str:
 
 
 def _training(phases: Phases) -> Rows:
-    titles = ("", "seconds", "relative to ours", "of ceiling", "peak GB", "working GB")
-    rows: dict[str, Sequence[object]] = {"": titles}
-    for measured in phases.values():
+    """Rows of each run, and in each our own, which its ratios are of."""
+    rows: list[Sequence[object]] = [
+        ("run", "", "seconds", "relative to ours", "of ceiling", "peak GB", "working GB")
+    ]
+    for number, measured in enumerate(phases.values(), start=1):
         ours = measured["results"]["ours"]["seconds"]
         for name, metrics in measured["results"].items():
             share = measured["necessary_flops"] / metrics["seconds"] / measured["ceiling"]
@@ -123,8 +125,8 @@ def _training(phases: Phases) -> Rows:
                 f"{metrics['peak_bytes'] / 1e9:.2f}",
                 f"{_working_bytes(metrics) / 1e9:.2f}",
             )
-            rows.setdefault(name, (name, *cells))
-    return list(rows.values())
+            rows.append((number, name, *cells))
+    return rows
 
 
 def _working_bytes(metrics: dict[str, Any]) -> float:
