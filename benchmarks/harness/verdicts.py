@@ -49,6 +49,22 @@ def over_runs(values: Sequence[float] | np.ndarray) -> tuple[float, int]:
     return (float(np.var(values, ddof=1)) / len(values) if degrees else 0.0), degrees
 
 
+def over_texts(sums: np.ndarray, sizes: np.ndarray) -> tuple[float, int]:
+    """Variance of a difference of two ratios due to the texts, and its degrees of freedom.
+
+    A ratio is the sum over the texts, such as nats, by the sum of their sizes, such as tokens.
+
+    Args:
+      sums: float64 [seeds, 2, texts], of each text in each of two rows.
+      sizes: float64 [texts] or [seeds, texts].
+    """
+    difference_ST = sums[:, 1] - sums[:, 0]
+    sizes_ST = np.broadcast_to(sizes, difference_ST.shape)
+    ratio_S1 = (difference_ST.sum(axis=1) / sizes_ST.sum(axis=1))[:, None]
+    error_ST = (difference_ST - sizes_ST * ratio_S1) / sizes_ST.mean(axis=1)[:, None]
+    return over_runs(error_ST.mean(axis=0))
+
+
 def half_interval(values: Sequence[float]) -> float:
     """Half the width of Student's 95% interval of a mean over runs; NaN for one run."""
     variance, degrees = over_runs(values)

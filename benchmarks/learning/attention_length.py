@@ -21,7 +21,14 @@ import numpy as np
 
 from benchmarks.harness.command_line import flag
 from benchmarks.harness.tables import fill_table, markdown_table, measured_with
-from benchmarks.learning.common import SET, TEXT, make_data, model_with, parse_experiment
+from benchmarks.learning.common import (
+    SET,
+    TEXT,
+    heldout_documents,
+    make_data,
+    model_with,
+    parse_experiment,
+)
 from official import xlnet
 
 CONFIG = "configs/transformer_xl.yaml"
@@ -48,22 +55,7 @@ def main() -> None:
 
 def longest_document(data_dir: str) -> np.ndarray:
     """Returns the tokens of the longest document in the held-out lanes of a forward data set."""
-    from official.xlnet.data.schema import Manifest
-    from official.xlnet.tokenization.special_tokens import EOD_ID
-
-    manifest = Manifest.load(data_dir)
-    rows = manifest.splits["heldout"].num_lanes
-    longest = np.zeros(0, np.int32)
-    lanes = [longest] * rows
-    for batch in xlnet.pretraining_dataset(data_dir, rows, "heldout", epochs=1):
-        for row, before in enumerate(lanes):
-            reused = batch["token_ids"][row, : manifest.reuse_len].numpy()
-            same_document = len(before) - int(batch["context_length"][row])
-            lanes[row] = np.concatenate([before[same_document:], reused])
-            end = np.flatnonzero(lanes[row] == EOD_ID)
-            document = lanes[row][: end[0]] if len(end) else lanes[row]
-            longest = max(longest, document, key=len)
-    return longest
+    return max(heldout_documents(data_dir), key=len)
 
 
 def measure(model_dir: str, document: np.ndarray, length: int, num_tokens: int) -> dict:

@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import argparse
 import os
-from collections.abc import Callable, Mapping, Sequence
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
+
+import numpy as np
 
 from benchmarks.harness.command_line import flag, parse, repeated, required
 from benchmarks.harness.tables import fill_table, measured_with
@@ -70,6 +73,51 @@ def make_data(
         train_vocabulary(inputs, vocab, size, keep_accents=keep_accents)
     for name, config in configs.items():
         prepare(inputs, vocab, config, os.path.join(output, name))
+
+
+def train(config: Any, data: str, model_dir: str, overrides: Sequence[str] = ()) -> float | None:
+    """Pre-trains a model, and keeps its CPU-seconds in a file beside it.
+
+    Args:
+      config: configuration or path of a recipe.
+      data: data set.
+      model_dir: directory of the model.
+      overrides: `key=value` overrides of the recipe.
+
+    Returns:
+      The CPU-seconds; None if training was interrupted and resumed, as its start was not counted.
+    """
+    path, is_new = f"{model_dir}.json", not os.path.exists(model_dir)
+    start = time.process_time()
+    xlnet.pretrain(config, data, model_dir, overrides)
+    if is_new:
+        write_json(path, {"cpu_seconds": round(time.process_time() - start, 1)}, indent=None)
+    return read_json(path)["cpu_seconds"] if os.path.exists(path) else None
+
+
+def heldout_documents(data_dir: str) -> Iterator[np.ndarray]:
+    """The held-out documents of a forward data set, in tokens; lanes may begin and end inside one.
+
+    Args:
+      data_dir: the data set.
+
+    Yields:
+      int32 [tokens].
+    """
+    from official.xlnet.data.schema import Manifest
+    from official.xlnet.tokenization.special_tokens import EOD_ID
+
+    manifest = Manifest.load(data_dir)
+    rows = manifest.splits["heldout"].num_lanes
+    parts: list[list[np.ndarray]] = [[] for _ in range(rows)]
+    for batch in xlnet.pretraining_dataset(data_dir, rows, "heldout", epochs=1):
+        for row, tokens in enumerate(batch["token_ids"].numpy()[:, : manifest.reuse_len]):
+            parts[row].append(tokens)
+    for lane in parts:
+        tokens = np.concatenate(lane)
+        ends = np.flatnonzero(tokens == EOD_ID)
+        for document in np.split(tokens, ends):
+            yield document[document != EOD_ID]
 
 
 def kept(path: str, run: Callable[[], Any], *recipes: str, code: Sequence[str] = ()) -> Any:
