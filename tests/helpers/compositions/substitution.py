@@ -171,6 +171,16 @@ def _sequential(source: str, follow: Follow) -> Any:
     return keras.Sequential([_ids(), new_source(source), Content(), *follow.new_layers()])
 
 
+def _without_inputs(source: str, follow: Follow) -> Any:
+    return keras.Sequential([new_source(source), Content(), *follow.new_layers()])
+
+
+def _two(source: str, follow: Follow) -> Any:
+    ids = _ids()
+    vectors = LAYERS.Add()([vectors_of(new_source(source)(ids)) for _ in range(2)])
+    return keras.Model(ids, follow.call(follow.new_layers(), vectors))
+
+
 def _shared(source: str, follow: Follow) -> Any:
     first, second = _ids(), _ids()
     layer, layers = new_source(source), follow.new_layers()
@@ -202,7 +212,9 @@ def _several(source: str, follow: Follow) -> Any:
 FORMS = {
     "functional": _functional,
     "sequential": _sequential,
+    "without inputs": _without_inputs,
     "subclassed": None,
+    "two": _two,
     "shared": _shared,
     "siamese": _siamese,
     "several": _several,
@@ -212,7 +224,7 @@ PAIRS = [
     (form, follow)
     for form in FORMS
     for follow in FOLLOWS
-    if form != "sequential" or FOLLOWS[follow].call is _in_turn
+    if form not in ("sequential", "without inputs") or FOLLOWS[follow].call is _in_turn
 ]
 
 
@@ -244,9 +256,11 @@ class Composition:
         keras.utils.set_random_seed(seed)
         if self.form == "subclassed":
             model = Subclassed(new_source(self.source), self.follow)
+        else:
+            model = FORMS[self.form](self.source, FOLLOWS[self.follow])
+        if not model.built:
             model(self.inputs())
-            return model
-        return FORMS[self.form](self.source, FOLLOWS[self.follow])
+        return model
 
     @property
     def is_of_pairs(self) -> bool:

@@ -6,15 +6,19 @@ Keras, beside FILE.
 """
 
 import json
+import os
 import sys
 import tempfile
 
 import tensorflow as tf
 
 from official.xlnet.configs.registry import OPTIMIZERS
+from official.xlnet.errors import ConfigError
 from official.xlnet.modeling.models.lora import add_lora
+from official.xlnet.modeling.models.xlnet_classifier import XLNetClassifier
 from official.xlnet.modeling.models.xlnet_pretrainer import XLNetPretrainer
 from official.xlnet.modeling.models.xlnet_task_model import XLNetTaskModel
+from official.xlnet.modeling.networks.xlnet_encoder import XLNetEncoder
 from official.xlnet.modeling.ops.keras import keras
 from official.xlnet.training.optimization import create_optimizer
 from tests.helpers.package.of_projects import entries
@@ -119,12 +123,42 @@ def whole_files(path, is_begun):
     return found
 
 
+def classifier():
+    """A new classifier."""
+    return XLNetClassifier(XLNetEncoder(tiny_config(num_layers=1), mem_len=0), 2)
+
+
+def save_classifier(path):
+    """Saves a classifier in both formats of Keras."""
+    model = classifier()
+    model.save(f"{path}-classifier.keras")
+    model.save_weights(f"{path}-classifier.weights.h5")
+
+
+def refused(path):
+    """{name of a file of the other Keras: the error of loading it}."""
+    folder, other = os.path.dirname(path), 3 if keras.__name__ == "tf_keras" else 2
+    loads = {f"{name}.keras": keras.models.load_model for name in ("pretrainer", "classifier")}
+    loads["classifier.weights.h5"] = classifier().load_weights
+    found = {}
+    for name, load in loads.items():
+        try:
+            load(f"{folder}/{other}-{name}")
+        except ConfigError as error:
+            found[name] = str(error)
+    return found
+
+
 if __name__ == "__main__":
     file, *begun = sys.argv[1:]
     (path,) = begun or [file]
     names = OPTIMIZERS.names()
     results = {name: steps(name, f"{path}-{name}", bool(begun)) for name in names}
     files = whole_files(path, bool(begun))
+    if not begun:
+        save_classifier(path)
     with open(file, "w", encoding="utf-8") as output:
         values = {"keys": {} if begun else all_keys(), "steps": results, "files": files}
+        if begun:
+            values["refused"] = refused(path)
         json.dump(values, output)

@@ -1,4 +1,4 @@
-"""`load_weights` that refuses a checkpoint with adapters for a model without, and vice versa."""
+"""Loading of weights that refuses files of the other Keras, and adapters that a model lacks."""
 
 from __future__ import annotations
 
@@ -7,7 +7,11 @@ from typing import Any
 
 import tensorflow as tf
 
-from official.xlnet.modeling.ops.keras_files import require_same_adapters
+from official.xlnet.modeling.ops.keras_files import (
+    is_file_of_keras_3,
+    require_no_keras_3,
+    require_same_adapters,
+)
 
 
 class CheckedWeights:
@@ -28,3 +32,12 @@ class CheckedWeights:
             file_has_adapters = any("/lora/" in name for name in names)
             require_same_adapters(self.encoder.lora is not None, file_has_adapters)
         return super().load_weights(filepath, *args, **kwargs)  # type: ignore[misc]
+
+    def load_own_variables(self, store):
+        """As in Keras.
+
+        Raises:
+          ConfigError: the file is of Keras 3, and the model of tf_keras.
+        """
+        require_no_keras_3(is_file_of_keras_3(store))
+        super().load_own_variables(store)  # type: ignore[misc]

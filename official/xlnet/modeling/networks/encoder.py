@@ -19,7 +19,12 @@ from official.xlnet.modeling.networks.encoder_inputs import (
     require_integers,
 )
 from official.xlnet.modeling.ops.keras import Layer, keras, require_no_other_keras, with_name
-from official.xlnet.modeling.ops.keras_files import has_group, require_same_adapters
+from official.xlnet.modeling.ops.keras_files import (
+    has_group,
+    is_config_of_keras_3,
+    require_no_keras_3,
+    require_same_adapters,
+)
 from official.xlnet.modeling.ops.shapes import sizes
 from official.xlnet.modeling.ops.symbolic_tensors import (
     integer_ids,
@@ -135,8 +140,10 @@ class Encoder(Layer):
         """Loads the variables of the encoder from a file of Keras.
 
         Raises:
-          ConfigError: the file has adapters and the encoder has none, or the other way round.
+          ConfigError: the file has adapters and the encoder has none, or the other way round; or it
+            is of Keras 3, and the encoder of tf_keras.
         """
+        require_no_keras_3(is_of_keras_3=isinstance(store, dict) and not store)
         require_same_adapters(self.lora is not None, has_group(store, "lora"))
         super().load_own_variables(store)
 
@@ -214,6 +221,12 @@ class Encoder(Layer):
         first_row = sizes(is_padding_BT)[1] - num_rows
         is_real_BT = ~tf.cast(is_padding_BT, tf.bool)[:, first_row:]
         content_BTD._keras_mask = tf.broadcast_to(is_real_BT, [batch_size, num_rows])
+
+    @classmethod
+    def from_config(cls, config):
+        """As in Keras; raises `ConfigError` for one of Keras 3 if this is of tf_keras."""
+        require_no_keras_3(is_config_of_keras_3(config))
+        return super().from_config(config)
 
     def get_config(self):
         return {

@@ -31,6 +31,38 @@ def as_of_this_keras(compile_config: dict[str, Any]) -> dict[str, Any]:
     return arguments
 
 
+def require_no_keras_3(is_of_keras_3: bool) -> None:
+    """Raises `ConfigError` for a file of Keras 3 if the models are of tf_keras.
+
+    Args:
+      is_of_keras_3: whether a file of Keras is of Keras 3.
+    """
+    if is_of_keras_3 and not IS_KERAS_3:
+        raise ConfigError(
+            "file: expected one of tf_keras, which this process uses, got one of Keras 3 or of "
+            "another model: load it where TF_USE_LEGACY_KERAS is not set; a model directory of "
+            "`save_pretrained` is read by both"
+        )
+
+
+def is_config_of_keras_3(config: dict[str, Any]) -> bool:
+    """Whether a layer's configuration was written by Keras 3, as its precision policy says."""
+    policy = config.get("dtype")
+    return isinstance(policy, dict) and policy.get("class_name") == "DTypePolicy"
+
+
+def is_file_of_keras_3(store: Any) -> bool:
+    """Whether a model's variables were written by Keras 3.
+
+    tf_keras names the group of an encoder in a model by its place among `layers`, Keras 3 by its
+    attribute.
+
+    Args:
+      store: the argument of the model's `load_own_variables`.
+    """
+    return "encoder" in (getattr(store, "parent", None) or ())
+
+
 def has_group(store: Any, name: str) -> bool:
     """Whether a file has variables of a part of a layer.
 

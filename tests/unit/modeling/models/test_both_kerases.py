@@ -44,6 +44,10 @@ def test_a_run_that_keras_2_began_resumes_with_keras_3(begun):
     assert results[3]["steps"] == results[2]["steps"]  # To the bit.
     two, three = (run(keras, folder / f"again{keras}", folder / "2") for keras in (2, 3))
     assert three["steps"] == two["steps"]
+    # Keras 3 reads the files of tf_keras; the other way round is a sentence.
+    assert three["refused"] == {}
+    for name in ("pretrainer.keras", "classifier.keras", "classifier.weights.h5"):
+        assert "expected one of tf_keras, which this process uses" in two["refused"][name]
     for of_reader in (two["files"], three["files"]):
         for name, losses in results[2]["files"].items():
             # Keras 3 does not read the state of an optimizer of Keras, and warns of that.

@@ -167,13 +167,13 @@ def weights_file(row, model, folder):
 
 
 def exported(row, model, folder):
-    """A class of a user is exported with one length; by Keras 3, with floats."""
+    """Models without an `Input` are exported with one length; by Keras 3, with floats."""
     model.export(folder / "export", **({"verbose": False} if IS_KERAS_3 else {}))
     loaded = tf.saved_model.load(folder / "export")
-    is_subclassed = row.form == "subclassed"
-    for tokens in (slice(None), slice(0, None if is_subclassed else 5)):
+    has_no_input = row.form in ("subclassed", "without inputs")
+    for tokens in (slice(None), slice(0, None if has_no_input else 5)):
         inputs = tf.nest.map_structure(tf.constant, row.inputs(tokens=tokens))
-        if is_subclassed and IS_KERAS_3:
+        if has_no_input and IS_KERAS_3:
             inputs = tf.cast(inputs, tf.float32)
         elif isinstance(inputs, dict) and not IS_KERAS_3:
             inputs = list(inputs.values())
@@ -220,8 +220,10 @@ def names(row, model, folder):
     for layer in model.layers:
         assert model.get_layer(layer.name) is layer
     kind = XLNetEncoder if row.source == "encoder" else keras.layers.Embedding
-    [source] = [x for x in model._flatten_layers() if isinstance(x, kind)]
-    if row.form in ("functional", "sequential", "several"):
+    sources = [x for x in model._flatten_layers() if isinstance(x, kind)]
+    assert len(sources) == (2 if row.form == "two" else 1)
+    source = sources[0]
+    if row.form in ("functional", "sequential", "several", "two"):
         part = keras.Model(model.inputs, source.output)
         ids = row.ids(0)
         inputs = [ids, row.inputs()["numbers"]] if row.form == "several" else ids
