@@ -30,7 +30,8 @@ polyline { fill: none; stroke: currentColor; } .grid { stroke: #ddd; } .x { text
 @media (max-width: 30rem) { table { font-size: .8rem; } th { white-space: normal; }
   pre { white-space: pre-wrap; overflow-wrap: anywhere; }
   td, th { padding-right: .4rem; overflow-wrap: anywhere; }
-  .wide td, .texts td:nth-child(2) { min-width: 0; } }
+  .wide td, .texts td:nth-child(2) { min-width: 0; } .texts .wide td:first-child { min-width: 2em; }
+  .texts th { overflow-wrap: normal; } }
 .dots { color: #b3261e; } circle { fill: #b3261e; } .level { color: #777; stroke-dasharray: 5 4; }
 """
 
