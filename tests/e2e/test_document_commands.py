@@ -166,10 +166,14 @@ def blocks_to_run(path):
 # Pages whose examples of output are those of their commands.
 WITH_OUTPUT = (
     "README.md",
+    "checkpoints.md",
     "data_preparation.md",
+    "embeddings.md",
     "finetuning.md",
+    "networks.md",
     "pretraining.md",
     "quickstart.md",
+    "scoring_and_generation.md",
 )
 
 
