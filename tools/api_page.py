@@ -2,7 +2,7 @@
 
     python -m tools.api_page
 
-The list of names has the first paragraph of docstrings. On the site, flags have their help, too.
+The list of names has the first paragraph of docstrings. On the site, verbs have all their flags.
 Tests verify that all are up to date.
 MkDocs calls the functions `on_…` (`hooks` in mkdocs.yml): the site has a page for each section,
 which mkdocstrings makes of signatures and docstrings, and the names in the list link to them.
@@ -15,8 +15,7 @@ import ast
 import dataclasses
 import pathlib
 import re
-import textwrap
-from collections.abc import Sequence
+from collections.abc import Iterable
 from typing import Any
 
 from data_prep.corpus.formats import TFDS_PREFIX
@@ -143,8 +142,8 @@ _COMMANDS_INTRODUCTION = """\
 
 # Commands
 
-The verbs of the command `xlnet` and their flags; those of all verbs are at the end. `xlnet VERB
---help` says what each flag means, as does this page on the site that `make docs` builds.
+The verbs of the command `xlnet`, and the flags that each requires. All flags are in `xlnet VERB
+--help`, and on this page of the site that `make docs` builds.
 """
 
 Definition = ast.FunctionDef | ast.ClassDef
@@ -188,38 +187,32 @@ def commands_page(is_whole: bool = False) -> str:
     """Returns the contents of the page of verbs, in the order of `xlnet --help`.
 
     Args:
-      is_whole: whether to say of each flag what the help says.
+      is_whole: whether to have all flags, and what the help says of each.
     """
     parts = [_COMMANDS_INTRODUCTION]
     for verb in VERBS.names():
         declared = declaration(verb)
         text = declared.sections[""] if is_whole else declared.sections[""].partition("\n\n")[0]
-        parts.append(f"## xlnet {verb}\n\n{text}\n\n{_flags(declared.flags, is_whole)}\n")
-    parts.append(f"## All verbs\n\n{_flags(COMMON, is_whole)}")
+        flags = _list(declared.flags) if is_whole else _required(declared.flags)
+        parts += [f"## xlnet {verb}\n", f"{text}\n", *([f"{flags}\n"] if flags else [])]
+    parts.append(f"## All verbs\n\n{_list(COMMON)}")
     return "\n".join(parts) + "\n"
 
 
-def _flags(flags: Sequence[Parameter], is_whole: bool) -> str:
-    """Returns the names of flags, required ones first, or a list with all that the help says."""
-    if is_whole:
-        return "\n".join(map(_line, flags))
-    required = [_name(flag) for flag in flags if flag.is_required]
-    optional = [_name(flag) for flag in flags if not flag.is_required]
-    lists = {"Required": required, "Optional": optional}
-    text = " ".join(f"{title}: {', '.join(names)}." for title, names in lists.items() if names)
-    return textwrap.fill(text, 100, break_on_hyphens=False)
+def _list(flags: Iterable[Parameter]) -> str:
+    """Returns a list of flags with all that the help says, except ranges."""
+    lines = []
+    for flag in flags:
+        rules = tuple(rule for rule in flag.rules if not isinstance(rule, Range))
+        name, *text = flag_help(dataclasses.replace(flag, rules=rules)).split("\n")
+        lines.append(f"- `{name.strip()}`: {' '.join(' '.join(text).split())}")
+    return "\n".join(lines)
 
 
-def _name(flag: Parameter) -> str:
-    no = "[no]" if flag.value_type is bool else ""
-    return f"`--{no}{flag.name}`"
-
-
-def _line(flag: Parameter) -> str:
-    """Returns the line of a flag, with all of its text."""
-    rules = tuple(rule for rule in flag.rules if not isinstance(rule, Range))
-    name, *lines = flag_help(dataclasses.replace(flag, rules=rules)).split("\n")
-    return f"- `{name.strip()}`: {' '.join(' '.join(lines).split())}"
+def _required(flags: Iterable[Parameter]) -> str:
+    """Returns a sentence with the names of the required flags, if there are any."""
+    names = [f"`--{flag.name}`" for flag in flags if flag.is_required]
+    return f"Required: {', '.join(names)}." if names else ""
 
 
 def names_page(is_whole: bool = False) -> str:
