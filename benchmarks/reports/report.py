@@ -112,7 +112,15 @@ def _setting(results: dict[str, Any]) -> str:
 def _training(phases: Phases) -> Rows:
     """Rows of each run, and in each our own, which its ratios are of."""
     rows: list[Sequence[object]] = [
-        ("run", "", "seconds", "relative to ours", "of ceiling", "peak GB", "working GB")
+        (
+            "run",
+            "implementation",
+            "seconds",
+            "relative to ours",
+            "of ceiling",
+            "peak GB",
+            "working GB",
+        )
     ]
     for number, measured in enumerate(phases.values(), start=1):
         ours = measured["results"]["ours"]["seconds"]
