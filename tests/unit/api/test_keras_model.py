@@ -118,6 +118,22 @@ def test_long_texts_in_parts(tmp_path, long_texts):
     np.testing.assert_allclose(found, predicted(tmp_path / "model", texts), atol=1e-5)
 
 
+def test_name_precision_and_training_of_a_loaded_encoder(world):
+    plain = xlnet.load_encoder(world.pretrained)
+    options = {"name": "mine", "trainable": False, "dtype": "mixed_bfloat16"}
+    encoder = xlnet.load_encoder(world.pretrained, **options)
+    assert encoder.name == "mine" != plain.name
+    assert len(plain.trainable_weights) == len(encoder.non_trainable_weights) > 0
+    assert not encoder.trainable_weights and not encoder.trainable
+    for weight, expected in zip(encoder.weights, plain.weights, strict=True):
+        assert weight.dtype == expected.dtype
+        np.testing.assert_array_equal(weight.numpy(), expected.numpy())
+    ids = np.random.default_rng(0).integers(9, 60, (2, 7), np.int32)
+    vectors, expected = encoder(ids)["content"], plain(ids)["content"]
+    assert vectors.dtype == tf.bfloat16 and expected.dtype == tf.float32
+    np.testing.assert_allclose(tf.cast(vectors, tf.float32), expected, atol=0.1)
+
+
 @pytest.mark.slow
 def test_what_has_no_classifier(world):
     model = xlnet.load_model(world.task("ranking").model)

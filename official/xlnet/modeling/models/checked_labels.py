@@ -75,7 +75,7 @@ class LabelRule:
             return
         values = np.asarray(values, np.float64)
         with np.errstate(invalid="ignore"):
-            are_wrong = self._are_wrong(values) & np.asarray(self._are_read(values, weights))
+            are_wrong = self._are_wrong(values) & self._are_read(values, weights)
         if are_wrong.any():
             row, *_ = np.argwhere(are_wrong)[0]
             value = values[are_wrong].reshape(-1)[0]
@@ -124,13 +124,15 @@ class LabelRule:
 
     def _are_read(self, labels: Any, weights: Any) -> Any:
         """Where labels, float64, change the loss; NaN does with any weight."""
-        everywhere = tf.ones_like(labels, tf.bool)
+        # Worker processes of a `PyDataset` have no TensorFlow.
+        library: Any = np if isinstance(labels, np.ndarray) else tf
+        everywhere = library.ones_like(labels, bool)
         ranks = [tf.TensorShape(getattr(x, "shape", None)).rank for x in (weights, labels)]
         if self.are_classes or ranks not in ([1, 1], [1, 2]):
             return everywhere
-        column = tf.reshape(weights, [-1] + [1] * (ranks[1] - 1))
+        column = library.reshape(weights, [-1] + [1] * (ranks[1] - 1))
         is_number = (abs(labels) < math.inf) & (labels == labels)
-        return everywhere & ~(is_number & (tf.cast(column, tf.float64) == 0))
+        return everywhere & ~(is_number & (column == 0))
 
     def _refuse(self, got: str) -> None:
         raise DataError(f"labels: expected {self.expected}, got {got}")

@@ -14,6 +14,7 @@ import tensorflow as tf
 
 from official.xlnet.errors import ConfigError, DataError, require_config, require_data
 from official.xlnet.modeling.ops.keras import may_use_tensorflow
+from official.xlnet.tokenization.special_tokens import PAD_ID
 
 _TEXT_KINDS = "USTO"  # NumPy's kinds of arrays of texts, or of any objects.
 _OF_SEVERAL = "of several texts a tuple of their lists or a dictionary by column"
@@ -94,8 +95,18 @@ def _rows(rows: list, where: str) -> Any:
         "rows of one length",
         f"rows of the shapes {arrays[0].shape}, {arrays[1].shape}, …",
     )
-    values = np.concatenate([array for array in arrays if array.size])
-    return tf.RaggedTensor.from_row_lengths(values, [len(array) for array in arrays])
+    return _ragged(arrays)
+
+
+def _ragged(rows: list[np.ndarray]) -> Any:
+    """Rows as a ragged tensor; in a worker process of a `PyDataset`, padded on the left."""
+    values = np.concatenate([row for row in rows if row.size])
+    lengths = np.array([len(row) for row in rows])
+    if may_use_tensorflow():
+        return tf.RaggedTensor.from_row_lengths(values, lengths)
+    padded = np.full([len(rows), lengths.max()], PAD_ID, values.dtype)
+    padded[np.arange(lengths.max()) >= lengths.max() - lengths[:, None]] = values
+    return padded
 
 
 def _has_elements(row: Any) -> bool:

@@ -21,6 +21,7 @@ from official.xlnet.modeling.networks.encoder_inputs import (
     TOKEN_INPUTS,
     by_name,
     read_sequences,
+    rows_as_tensor,
     with_defaults,
 )
 from official.xlnet.modeling.objectives.base import Features, ObjectiveBatch
@@ -60,6 +61,9 @@ class EncoderWithHead(TaskParts, CheckedFit):
     def build(self, input_shape=None):
         self.build_parts()
         self.built = True
+
+    def __call__(self, inputs, *args, **kwargs):
+        return super().__call__(rows_as_tensor(inputs), *args, **kwargs)
 
     def call(
         self,

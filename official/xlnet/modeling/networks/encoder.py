@@ -17,6 +17,7 @@ from official.xlnet.modeling.networks.encoder_inputs import (
     by_name,
     predicts_tokens,
     require_integers,
+    rows_as_tensor,
 )
 from official.xlnet.modeling.ops.keras import Layer, keras, require_no_other_keras, with_name
 from official.xlnet.modeling.ops.keras_files import (
@@ -197,6 +198,7 @@ class Encoder(Layer):
         return []
 
     def __call__(self, inputs, *args, **kwargs):
+        inputs = rows_as_tensor(inputs)
         if is_symbolic(by_name(inputs)["token_ids"]):
             token_ids = integer_ids(by_name(inputs)["token_ids"])
             require_integers(token_ids)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import numbers
 from collections.abc import Callable
 from typing import Any
 
@@ -120,6 +121,20 @@ def require_known(token_ids: Any, vocab_size: int) -> None:
         least, most = int(ids.min()), int(ids.max())
         is_known, got = 0 <= least <= most < vocab_size, f"ids from {least} to {most}"
         require_data(is_known, "token_ids", expected, got)
+
+
+def rows_as_tensor(inputs: Any) -> Any:
+    """Returns a list of rows of token ids of several lengths as a ragged tensor; others unchanged.
+
+    Example:
+      >>> rows_as_tensor([[5, 17], [8, 4, 3]])
+      <tf.RaggedTensor [[5, 17], [8, 4, 3]]>
+    """
+    if not isinstance(inputs, list) or not all(isinstance(row, list) for row in inputs):
+        return inputs
+    are_ids = all(isinstance(x, numbers.Integral) for row in inputs for x in row)
+    has_several_lengths = len({len(row) for row in inputs}) > 1
+    return tf.ragged.constant(inputs, tf.int32) if are_ids and has_several_lengths else inputs
 
 
 def by_name(inputs: dict[str, tf.Tensor] | tf.Tensor) -> dict[str, tf.Tensor]:

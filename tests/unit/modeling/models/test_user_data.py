@@ -1,6 +1,7 @@
 """Inputs and labels as users have them: what Keras takes instead, or one sentence."""
 
 import functools
+import multiprocessing
 
 import numpy as np
 import pandas as pd
@@ -14,6 +15,7 @@ from official.xlnet.modeling.models.user_arrays import as_arrays
 from official.xlnet.modeling.models.xlnet_classifier import XLNetClassifier
 from official.xlnet.modeling.models.xlnet_task_model import XLNetTaskModel
 from official.xlnet.modeling.ops.keras import IS_KERAS_3, keras
+from official.xlnet.tokenization.special_tokens import PAD_ID
 from tests.helpers.tiny import VOCAB, tiny_config, tiny_encoder
 
 CLASSES, ROWS, LENGTH = 3, 5, 7
@@ -201,6 +203,42 @@ def test_every_door_checks_labels(wrong):
     for call in calls:
         with pytest.raises(DataError, match=f"labels: expected .*({message})"):
             call()
+
+
+def checked_batch(rows, labels, weights=None):
+    """A batch of a `PyDataset`, as `fit` reads it."""
+    rule = rule_of_loss(LOSSES.SparseCategoricalCrossentropy(from_logits=True), CLASSES, ())
+    batch = (rows, labels) if weights is None else (rows, labels, weights)
+    return DataChecks(VOCAB, rule).batch(batch)
+
+
+def test_worker_processes_of_a_sequence_check_batches_without_tensorflow():
+    tf.constant(0)  # A process that is forked now cannot use TensorFlow.
+    rows, labels = (
+        [row[:length] for row, length in zip(IDS, [3, 7, 0, 1, 5], strict=True)],
+        IDS[:, 0],
+    )
+    rows, labels = [row.tolist() for row in rows], labels % CLASSES
+    expected = checked_batch(rows, labels)[0]
+    with multiprocessing.get_context("fork").Pool(1) as pool:
+        for batch in ((rows, labels), (rows, labels, np.ones(ROWS, np.float32))):
+            found = pool.apply_async(checked_batch, batch).get(60)
+            padded = np.full(found[0].shape, PAD_ID)
+            for row, ids in zip(padded, rows, strict=True):
+                row[len(row) - len(ids) :] = ids
+            np.testing.assert_array_equal(found[0], padded)
+            assert len(found) == len(batch) and found[0].shape[1] == expected.bounding_shape()[1]
+        with pytest.raises(DataError, match=r"labels: expected .*got -1 in row 1"):
+            pool.apply_async(checked_batch, (rows, labels - 1 - labels[0])).get(60)
+
+
+def test_lists_of_rows_of_several_lengths_in_a_call():
+    rows = [row[:length].tolist() for row, length in zip(IDS, [3, 7, 2, 1, 5], strict=True)]
+    model = classifier()
+    expected = np.concatenate([model(np.array([row])) for row in rows])
+    np.testing.assert_allclose(model(rows), expected, atol=1e-5)
+    with pytest.raises(DataError, match=r"token_ids: expected a dense tensor, .*to_tensor"):
+        model.encoder(rows)
 
 
 @pytest.mark.parametrize("shape", [[ROWS], [ROWS, 1], [ROWS, CLASSES]])
