@@ -15,6 +15,7 @@ import ast
 import dataclasses
 import pathlib
 import re
+import textwrap
 from collections.abc import Iterable
 from typing import Any
 
@@ -223,19 +224,24 @@ def names_page(is_whole: bool = False) -> str:
     """
     parts = [_INTRODUCTION]
     for title, found in entries().items():
-        parts.append(f"## {title}\n")
         is_public = title == "official.xlnet"
-        hooks = [node.name for _, node in found if node.name.startswith("register_")]
-        for module, node in found:
-            name = node.name if is_public else f"{module}.{node.name}"
-            text = f": {first_line(node)}" if is_whole or is_public else ""
-            if is_whole or name not in hooks:
-                parts.append(f"- `{name}`{text}")
-        if hooks and not is_whole:
-            names = ", ".join(f"`{name}`" for name in hooks)
-            parts.append(f"- {names}: decorators that [register parts](extending.md)")
-        parts[-1] += "\n"
+        named = {
+            node.name if is_public else f"{module}.{node.name}": node for module, node in found
+        }
+        explained = [name for name in named if is_whole or _has_sentence(name, is_public)]
+        lines = [f"- `{name}`: {first_line(named[name])}" for name in explained]
+        others = ", ".join(f"`{name}`" for name in named if name not in explained)
+        if others and is_public:
+            lines.append(f"- {others}: decorators that [register parts](extending.md)")
+        elif others:
+            lines.append(textwrap.fill(others, 100, break_on_hyphens=False))
+        parts += [f"## {title}\n", "\n".join(lines) + "\n"]
     return "\n".join(parts)
+
+
+def _has_sentence(name: str, is_public: bool) -> bool:
+    """Whether a name has its sentence in the short list."""
+    return is_public and not name.startswith("register_")
 
 
 def entries() -> dict[str, list[tuple[str, Definition]]]:

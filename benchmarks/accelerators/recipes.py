@@ -217,12 +217,17 @@ _HEAD = [
 
 
 def table() -> str:
-    """The table of recipes that name a device; those with the same sizes share a row."""
+    """The table of recipes that name a device, without small ones of the ablation.
+
+    Those with the same sizes share a row.
+    """
     names: dict[tuple[str, ...], list[str]] = {}
     for recipe in all_recipes():
+        if recipe.startswith("ablation/"):
+            continue
         for one in needs(recipe):
             if one.device:
-                names.setdefault(_cells(one), []).append(recipe.removeprefix("ablation/"))
+                names.setdefault(_cells(one), []).append(recipe)
     rows = [[", ".join(dict.fromkeys(recipes)), *cells] for cells, recipes in names.items()]
     return markdown_table([_HEAD, *rows])
 
