@@ -30,6 +30,7 @@ from benchmarks.harness.tables import read_rows
 from benchmarks.learning.time_to_quality import report, runs
 
 RESULTS, DOCUMENT = "docs/time_to_quality.json", "docs/time_to_quality.md"
+DOCUMENT_OF_SETTINGS = "CONTRIBUTING.md"
 
 
 def main() -> None:
@@ -46,6 +47,7 @@ def main() -> None:
         set=repeated("key=value: overrides a key"),
         results=flag(RESULTS, "file of finished rows"),
         document=flag(DOCUMENT, "Markdown file to write"),
+        document_of_settings=flag(DOCUMENT_OF_SETTINGS, "that of other settings"),
     )
     texts = dict(text.split("=", 1) for text in flags.text)
     trained = 0
@@ -59,7 +61,7 @@ def main() -> None:
             runs.train(run, directory)
             trained += 1
         report.add(flags.results, run, runs.evaluate_checkpoints(run, directory))
-    report.write(flags.results, flags.document)
+    report.write(flags.results, flags.document, flags.document_of_settings)
     print(json.dumps({"rows": len(read_rows(flags.results)), "trained": trained}))
 
 

@@ -1,4 +1,4 @@
-"""The rows on file, the tables of the document, and the runs that are shown."""
+"""The rows on file, the tables of the documents, and the runs that are shown."""
 
 from __future__ import annotations
 
@@ -35,8 +35,13 @@ def add(path: str, run: Run, result: dict[str, Any]) -> None:
     add_row(path, {**_fields(run), **result, "measured": measured}, _KEY)
 
 
-def write(results: str, document: str) -> None:
-    """Writes the table of the document.
+def write(results: str, document: str, document_of_settings: str) -> None:
+    """Writes the table of the recipes and their peers, and that of other settings.
+
+    Args:
+      results: the JSON file with the rows.
+      document: Markdown file with the table `steps`.
+      document_of_settings: Markdown file with the table `settings`.
 
     Raises:
       ValueError: rows of one text have different held-out text, so their losses do not compare.
@@ -49,14 +54,19 @@ def write(results: str, document: str) -> None:
                 f"{results}: expected one loss of unigrams for {recipe}, {text}, got {unigrams}; "
                 "rows of an earlier way of holding text out need another name of the text"
             )
-    measured = (entry for row in rows for entry in row.get("measured", ["sources unknown"]))
+    measured = [entry for row in rows for entry in row.get("measured", ["sources unknown"])]
     fill_table(document, "steps", table(rows), measured)
+    fill_table(document_of_settings, "settings", table(rows, of_settings=True), measured)
 
 
-def table(rows: list[Row]) -> str:
-    """A table of what differs from today's recipe, and of losses at three points of each run.
+def table(rows: list[Row], of_settings: bool = False) -> str:
+    """A table of losses at three points of each run.
 
     Runs that differ in the seed only share a line. The best at a number of steps is first.
+
+    Args:
+      rows: the rows on file.
+      of_settings: whether the runs are those that differ from today's recipe, or all others.
     """
     titles = [
         "recipe",
@@ -70,9 +80,12 @@ def table(rows: list[Row]) -> str:
     ]
     lines = [titles]
     for (recipe, text), of_text in _by_text(rows).items():
-        unigram = f"{of_text[0]['unigram_loss']:.3f}"
-        lines.append([recipe, text, "", "unigram baseline", "", "", "", unigram])
+        if not of_settings:
+            unigram = f"{of_text[0]['unigram_loss']:.3f}"
+            lines.append([recipe, text, "", "unigram baseline", "", "", "", unigram])
         for runs in groups(of_text):
+            if of_settings == _is_shown(runs[0]):
+                continue
             steps = runs[0]["num_steps"]
             sixth = -(-steps // 6)  # A run that was resumed has checkpoints elsewhere.
             curves = [np.interp([sixth, 3 * sixth], *np.transpose(row["curve"])) for row in runs]
@@ -119,12 +132,17 @@ def shown(rows: list[Row]) -> dict[str, Any]:
             "runs": [
                 {name: row[name] for name in ("peer", "curve")}
                 for runs in groups(of_text)
-                if runs[0]["peer"] != "ours" or _title(runs[0]) == _RECIPE
+                if _is_shown(runs[0])
                 for row in runs
             ],
         }
         for (recipe, text), of_text in _by_text(rows).items()
     }
+
+
+def _is_shown(row: Row) -> bool:
+    """Whether a run is that of a peer or of today's recipe."""
+    return row["peer"] != "ours" or _title(row) == _RECIPE
 
 
 def _title(row: Row) -> str:

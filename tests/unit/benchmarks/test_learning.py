@@ -492,20 +492,21 @@ def test_time_to_quality_has_the_best_rate_of_a_peer_and_the_mean_over_seeds(tmp
         report.add(path, Run("news", "hf", 0, steps=1376, rate=rate), result(loss, 1376))
     trial = Run("news", "ours", 0, steps=500, overrides=("model.dropout=0.3",))
     report.add(path, trial, result(4.5))
-    page.write_text("<!-- table: steps -->\n<!-- end -->\n")
-    report.write(path, str(page))
+    names = ("steps", "settings")
+    page.write_text("\n".join(f"<!-- table: {name} -->\n<!-- end -->" for name in names))
+    report.write(path, str(page), str(page))
     assert [line for line in page.read_text().splitlines() if "| news |" in line] == [
         "| tiny | news |  | unigram baseline |  |  |  | 6.500 |",
-        "| tiny | news | 500 | model.dropout=0.3 | 1 | 6.500 | 5.500 | 4.500 |",
         "| tiny | news | 500 | the recipe | 2 | 7.100 | 6.100 | 5.100 ± 1.271 |",
         "| tiny | news | 1376 | HF, rate 0.003 | 1 | 7.100 | 6.100 | 5.100 |",
         "| tiny | news | 1400 | the recipe | 1 | 6.500 | 5.500 | 4.500 |",
+        "| tiny | news | 500 | model.dropout=0.3 | 1 | 6.500 | 5.500 | 4.500 |",
     ]
     curves = report.shown(read_rows(path))["tiny, news"]["runs"]
     assert [run["peer"] for run in curves] == ["ours", "ours", "hf", "ours"]
     report.add(path, Run("news", "ours", 2, steps=500), result(4.7, unigram_loss=6.3))
     with pytest.raises(ValueError, match=r"one loss of unigrams for tiny, news, got \[6\.3, 6\.5"):
-        report.write(path, str(page))
+        report.write(path, str(page), str(page))
 
 
 @pytest.mark.slow
