@@ -167,15 +167,16 @@ def weights_file(row, model, folder):
 
 
 def exported(row, model, folder):
-    """Models without an `Input` are exported with one length, and most of them with floats."""
+    """Models without an `Input` are exported with one length, and often with floats."""
     model.export(folder / "export", **({"verbose": False} if IS_KERAS_3 else {}))
     loaded = tf.saved_model.load(folder / "export")
     has_no_input = row.form in ("subclassed", "without inputs")
-    takes_floats = has_no_input and (IS_KERAS_3 or row.form == "without inputs")
+    _, specs = loaded.signatures["serving_default"].structured_input_signature
     for tokens in (slice(None), slice(0, None if has_no_input else 5)):
         inputs = tf.nest.map_structure(tf.constant, row.inputs(tokens=tokens))
-        if takes_floats:
-            inputs = tf.cast(inputs, tf.float32)
+        if has_no_input:
+            [spec] = specs.values()
+            inputs = tf.cast(inputs, spec.dtype)
         elif isinstance(inputs, dict) and not IS_KERAS_3:
             inputs = list(inputs.values())
         found = [np.asarray(x) for x in tf.nest.flatten(loaded.serve(inputs))]
