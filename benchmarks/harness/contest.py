@@ -82,13 +82,16 @@ class Worker:
         self._errors.close()
 
 
-def compete(contestants: Mapping[str, Contestant], rounds: int) -> dict[str, dict[str, Any]]:
+def compete(
+    contestants: Mapping[str, Contestant], rounds: int, warm_up_runs: int = WARM_UP_RUNS
+) -> dict[str, dict[str, Any]]:
     """Times contestants in alternation.
 
     Args:
       contestants: the contestants by name; those whose libraries are missing are skipped with a
         warning.
       rounds: number of timed runs of each contestant.
+      warm_up_runs: number of runs of each before them.
 
     Returns:
       {name: medians and memory, as saved in the results file} of those that ran:
@@ -112,15 +115,20 @@ def compete(contestants: Mapping[str, Contestant], rounds: int) -> dict[str, dic
                 logging.warning("%s is skipped: %s", name, worker.built["absent"])
                 continue
             workers[name] = worker
-            turns[name] = [worker.run() for _ in range(WARM_UP_RUNS)]
+            turns[name] = [worker.run() for _ in range(warm_up_runs)]
         for _ in range(rounds):
             for name, worker in workers.items():
                 turns[name].append(worker.run())
-        return {name: _summary(worker.built, turns[name]) for name, worker in workers.items()}
+        return {
+            name: _summary(worker.built, turns[name], warm_up_runs)
+            for name, worker in workers.items()
+        }
 
 
-def _summary(built: dict[str, Any], turns: list[dict[str, Any]]) -> dict[str, Any]:
-    timed = turns[WARM_UP_RUNS:]
+def _summary(
+    built: dict[str, Any], turns: list[dict[str, Any]], warm_up_runs: int
+) -> dict[str, Any]:
+    timed = turns[warm_up_runs:]
     seconds = [turn["seconds"] for turn in timed]
     peaks = [built["process_peak_bytes"], *(turn["peak_bytes"] for turn in turns)]
     return built | {
@@ -128,7 +136,7 @@ def _summary(built: dict[str, Any], turns: list[dict[str, Any]]) -> dict[str, An
         "fastest_seconds": min(seconds),
         "runs": len(timed),
         "value": statistics.median(turn["value"] for turn in timed),
-        "warm_up_seconds": sum(turn["seconds"] for turn in turns[:WARM_UP_RUNS]),
+        "warm_up_seconds": sum(turn["seconds"] for turn in turns[:warm_up_runs]),
         "peak_bytes": max(turn["peak_bytes"] for turn in timed),
         "process_peak_bytes": max(peaks),
     }

@@ -50,7 +50,8 @@ class TaskConfig(Section):
       group_column: column whose rows with one value are held out together; empty: none.
       max_length: maximum sequence length in tokens, T; longer inputs are truncated.
       truncation_side: side from which long texts are truncated: `right` or `left`.
-      num_buckets: number of length buckets that inputs are padded to: T, T/2, T/4, …
+      num_buckets: number of length buckets that inputs are padded to: in training, at most as many
+        lengths as fit the texts best; in prediction, T alone with 1, else powers of two from 16.
       summary: sequence summary: `last` (CLS), `first`, `mean` or `attn`.
       metric: metric that selects the best checkpoint; empty: the task's default metric.
       patience: number of evaluations without improvement before early stopping; 0 disables it.

@@ -23,6 +23,7 @@ from official.xlnet.configs.registry import TASKS
 from official.xlnet.data.examples import Example
 from official.xlnet.errors import DataError, require_config, require_data
 from official.xlnet.inference.network.inference_encoder import finite
+from official.xlnet.inference.network.length_buckets import default_lengths
 from official.xlnet.inference.network.task_network import TaskNetwork
 from official.xlnet.modeling.models.xlnet_task_model import (
     Batch,
@@ -30,7 +31,7 @@ from official.xlnet.modeling.models.xlnet_task_model import (
     bucket_lengths,
 )
 from official.xlnet.runtime.host import host_state_kept
-from official.xlnet.tasks.batching import batches_of_equal, bucket, collate
+from official.xlnet.tasks.batching import Unit, batches_of_equal, bucket, collate
 from official.xlnet.tasks.task import Prediction, Task, metrics_of
 
 Forward = Callable[[Batch], Batch]
@@ -161,17 +162,16 @@ def predict_examples(
             dataclasses.replace(x, **dict[str, Any]({x.label_field: None})) for x in examples
         )
     batch_size = task.config.training.batch_size
-    lengths = unit_lengths(task.config)
+    lengths = prediction_lengths(task.config)
     examples = iter(examples)
     while chunk := list(itertools.islice(examples, rows_together(task))):
         of_examples = list(task.units(chunk))
         units = list(itertools.chain(*of_examples))
         outputs: list[Any] = [None] * len(units)
-        # All units of a batch have the same head and the same length.
-        keys = [(unit.head_index, lengths[bucket(unit.length, lengths)]) for unit in units]
-        for indices in batches_of_equal(keys, batch_size):
-            _, length = keys[indices[0]]
-            arrays = collate([units[i] for i in indices], length, batch_size)
+        for indices in _batches_by_length(units, batch_size):
+            members = [units[i] for i in indices]
+            longest = max(unit.length for unit in members)
+            arrays = collate(members, lengths[bucket(longest, lengths)], batch_size)
             batch = {name: tf.constant(x) for name, x in arrays.items()}
             batch_outputs = forward(batch)
             if observe is not None:
@@ -183,6 +183,13 @@ def predict_examples(
         in_order = iter(outputs)
         for example, its_units in zip(chunk, of_examples, strict=True):
             yield task.predict(example, list(itertools.islice(in_order, len(its_units))))
+
+
+def _batches_by_length(units: Sequence[Unit], batch_size: int) -> Iterator[list[int]]:
+    """Yields indices of units of the same head in batches of about equal length."""
+    ascending = sorted(range(len(units)), key=lambda i: units[i].length)
+    for batch in batches_of_equal([units[i].head_index for i in ascending], batch_size):
+        yield [ascending[place] for place in batch]
 
 
 def rows_together(task: Task) -> int:
@@ -198,6 +205,20 @@ def require_labels(examples: Sequence[Example]) -> None:
 
 
 def unit_lengths(config: XLNetConfig) -> list[int]:
-    """Returns the padded lengths of sequences; a single one if memory needs full segments."""
+    """Returns the padded lengths of sequences; a single one if memory needs full segments.
+
+    In a training run, as many other lengths that fit the data take their place.
+    """
     task = config.task
     return bucket_lengths(task.max_length, 1 if task.long_texts == "memory" else task.num_buckets)
+
+
+def prediction_lengths(config: XLNetConfig) -> list[int]:
+    """Returns the padded lengths of sequences in prediction: powers of two from 16 on.
+
+    It is `task.max_length` alone with one bucket, and if memory needs full segments.
+    """
+    task = config.task
+    if len(unit_lengths(config)) == 1:
+        return [task.max_length]
+    return list(default_lengths(task.max_length, task.shortest_input))

@@ -17,6 +17,8 @@ import tensorflow as tf
 from official.xlnet.tokenization.graph.packing import PADDING
 
 Arrays = dict[str, np.ndarray]
+_LENGTH_STEP = 8  # Fitted lengths are multiples of it.
+_LEAST_SAVED = 0.03  # Share of the tokens that a further length has to save, for its graph.
 
 
 @dataclasses.dataclass(slots=True)
@@ -105,6 +107,47 @@ def bucket(length: int, lengths: Sequence[int]) -> int:
     return min(int(np.searchsorted(lengths, length)), len(lengths) - 1)
 
 
+def fitted_lengths(
+    unit_lengths: Sequence[int], longest: int, num_lengths: int, shortest: int = 0
+) -> list[int]:
+    """Returns the few bucket lengths with which units are padded to the fewest tokens.
+
+    Each length is a graph of its own, so that a further one is only taken if it saves 3% of the
+    tokens. Batches that mix buckets are not considered.
+
+    Args:
+      unit_lengths: number of tokens of each unit.
+      longest: largest length; longer units count as cut to it.
+      num_lengths: largest number of lengths.
+      shortest: smallest length.
+
+    Returns:
+      Lengths, ascending, multiples of 8 except for `longest`. The last one holds the longest unit.
+
+    Example:
+      >>> fitted_lengths([12, 40, 38, 45, 510], longest=512, num_lengths=3)
+      [16, 48, 512]
+    """
+    if not unit_lengths:
+        return [longest]
+    rounded = -(-np.asarray(unit_lengths, np.int64) // _LENGTH_STEP) * _LENGTH_STEP
+    candidates, counts = np.unique(np.clip(rounded, shortest, longest), return_counts=True)
+    num_units = np.cumsum(counts)  # That fit a candidate.
+    # Of each candidate as the last length: the fewest tokens of the units that fit it, and the
+    # lengths that need them.
+    tokens, lengths = candidates * num_units, [[int(length)] for length in candidates]
+    for _ in range(1, num_lengths):
+        between = num_units - num_units[:, None]
+        with_one_more = np.where(between > 0, tokens[:, None] + candidates * between, np.inf)
+        before = np.argmin(with_one_more, axis=0)
+        fewer = np.min(with_one_more, axis=0)
+        if fewer[-1] > (1 - _LEAST_SAVED) * tokens[-1]:
+            break
+        lengths = [[*lengths[i], int(length)] for i, length in zip(before, candidates, strict=True)]
+        tokens = fewer
+    return lengths[-1]
+
+
 def batches_of_equal(keys: Sequence[Any], batch_size: int) -> Iterator[list[int]]:
     """Yields indices of items in batches of equal keys, ascending.
 
@@ -174,25 +217,41 @@ class TrainingBatches:
       lengths: bucket lengths, ascending; the last one is T.
       batch_size: number of units of a batch, U.
       seed: shuffling seed.
+      shortest: with this number, at most as many other lengths, from it on, take the place of
+        `lengths`: those that fit the units of the first epoch; see `fitted_lengths`.
 
     Attributes:
+      lengths: the lengths in use.
       steps_per_epoch: number of batches of an epoch.
       unit_lengths: numbers of tokens of the units of the first epoch.
     """
 
-    def __init__(self, units, length: int, lengths: Sequence[int], batch_size: int, seed: int):
+    def __init__(
+        self,
+        units,
+        length: int,
+        lengths: Sequence[int],
+        batch_size: int,
+        seed: int,
+        shortest: int | None = None,
+    ):
         self._units_of = units if callable(units) else lambda epoch: units
-        self._length, self._lengths = length, list(lengths)
         self._batch_size, self._seed = batch_size, seed
         first = self._units_of(0)
-        self.steps_per_epoch = len(self._plan(first, 0))
         self.unit_lengths = [unit.length for unit in first]
+        self.lengths = list(lengths)
+        if shortest is not None and len(lengths) > 1:
+            # Units of later epochs may be longer, where they are drawn anew.
+            known_lengths = [*self.unit_lengths, length] if callable(units) else self.unit_lengths
+            self.lengths = fitted_lengths(known_lengths, length, len(lengths), shortest)
+        self._length = self.lengths[-1]
+        self.steps_per_epoch = len(self._plan(first, 0))
 
     def _plan(self, units: Sequence[Unit], epoch: int) -> list[np.ndarray]:
         return epoch_batches(
             [unit.length for unit in units],
             [unit.head_index for unit in units],
-            self._lengths,
+            self.lengths,
             self._batch_size,
             self._seed,
             epoch,

@@ -189,7 +189,14 @@ def _prepare(
     lengths = unit_lengths(config)
     training = config.training
     units = task.training_units(train)
-    batches = TrainingBatches(units, lengths[-1], lengths, training.batch_size, training.seed)
+    batches = TrainingBatches(
+        units,
+        lengths[-1],
+        lengths,
+        training.batch_size,
+        training.seed,
+        shortest=config.task.shortest_input,
+    )
     uncut_lengths = list(task.lengths.elements()) or batches.unit_lengths
     set_num_steps(config, batches.steps_per_epoch, start.scales_warmup)
     config.check()

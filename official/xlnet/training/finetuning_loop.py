@@ -97,6 +97,7 @@ class FineTuningLoop(Loop):
 
     def create_model(self, init_from: str | None) -> XLNetTaskModel:
         model = XLNetTaskModel(self.config)
+        model.training_lengths = tuple(self._batches.lengths)
         if init_from:
             parts = {"encoder": model.encoder}
             if self._with_head:

@@ -100,6 +100,29 @@ def test_predictions_are_those_of_the_keras_model(name, settings):
     require_same(found, by_keras(model, task, examples), name)
 
 
+@pytest.mark.parametrize(("num_buckets", "expected"), [(3, [16, 32, 64]), (1, [64] * 3)])
+def test_texts_are_sorted_by_length_so_that_batches_are_few_and_short(num_buckets, expected):
+    model, task = random_task("classification", max_length=64, num_buckets=num_buckets)
+    task.config.training.batch_size = 5
+    examples = [
+        TextExample(f"x{n}", (" ".join(["now"] * length),))
+        for n, length in enumerate([19, 2, 40, 3, 22, 4, 2, 15, 1, 21, 17])
+    ]
+    seen = []
+
+    def forward(batch):
+        seen.append((int(batch["token_ids"].shape[2]), int(tf.reduce_sum(batch["weight"]))))
+        return model(batch)
+
+    found = list(predict_examples(model, task, examples, forward))
+    assert seen == list(zip(expected, [5, 5, 1], strict=True))
+    require_same(found, by_keras(model, task, examples), "classification")
+    assert [x["id"] for x in found] == [example.id for example in examples]
+    seen.clear()
+    list(predict_examples(model, task, examples[:4], forward))  # A handful needs one graph.
+    assert seen == [(64, 4)]
+
+
 # {task: the data set of its texts, if they are of several}
 OF_TEXTS = dict.fromkeys(("classification", "regression", "multi_label"), "")
 OF_TEXTS |= entries("SUBTASKS")

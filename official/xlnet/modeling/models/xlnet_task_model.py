@@ -104,6 +104,10 @@ class XLNetTaskModel(EncoderWithHead, TrainableModel):
         as in `XLNetEncoder`.
       and what the head needs besides.
 
+    Attributes:
+      training_lengths: ascending lengths that training batches are cut to, of which the last one is
+        their own; empty, the default: `bucket_lengths`.
+
     `fit` and `evaluate` take these features with the head's labels (`label` of most heads) and
     `weight` float32 [U], by default 1; or `(features, label)` and `(features, label, weight)`, as
     `fit(x, y, sample_weight=…)` gives them.
@@ -117,6 +121,7 @@ class XLNetTaskModel(EncoderWithHead, TrainableModel):
     """
 
     _label_name = "label"
+    training_lengths: tuple[int, ...] = ()
 
     def __init__(self, config: XLNetConfig | dict[str, Any], **kwargs):
         kwargs.setdefault("name", "xlnet_task")
@@ -152,8 +157,8 @@ class XLNetTaskModel(EncoderWithHead, TrainableModel):
         """One update.
 
         Its sequences are padded to the longest length there is; what all of them have as padding
-        is cut off first, down to one of a few lengths (`bucket_lengths`), each of which is a graph
-        of its own.
+        is cut off first, down to one of a few lengths (`training_lengths`), each of which is a
+        graph of its own.
 
         A batch without labels does not count: its loss is not a number, nothing is added to the
         mean over several batches, and the optimizers of this package change no weight.
@@ -192,7 +197,7 @@ class XLNetTaskModel(EncoderWithHead, TrainableModel):
             return total, loss_sum
 
         length = batch["token_ids"].shape[2]
-        lengths = bucket_lengths(length, 1 if self.with_memory else self.config.task.num_buckets)
+        lengths = self._lengths_of_batches(length)
         if len(lengths) == 1:
             total, loss_sum = sums(length)
         else:
@@ -205,6 +210,14 @@ class XLNetTaskModel(EncoderWithHead, TrainableModel):
         self.loss_metric.add(loss_sum, count)
         self.targets_metric.update_state(count)
         return {metric.name: metric.result() for metric in self.metrics}
+
+    def _lengths_of_batches(self, length: int) -> list[int]:
+        """The lengths that batches of a length are cut to."""
+        if self.with_memory:
+            return [length]
+        if self.training_lengths and self.training_lengths[-1] == length:
+            return list(self.training_lengths)
+        return bucket_lengths(length, self.config.task.num_buckets)
 
     def test_step(self, batch: Batch) -> Batch:
         """The loss of a batch, without dropout; takes the same batches as `train_step`."""
