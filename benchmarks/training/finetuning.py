@@ -136,17 +136,21 @@ def main() -> None:
             }
             print(json.dumps({name: found[name]}), file=sys.stderr, flush=True)
     if flags.table:
-        rows = [("", "seconds of an epoch", "seconds of the first", "peak memory, GB")]
-        for name, result in found.items():
-            title, *_ = CONTESTANTS[name]
-            rows.append((title, *(f"{value:.1f}" for value in result.values())))
-        text = (
-            f"{flags.short} texts of {_SHORT[0]} to {_SHORT[1]} tokens and {flags.long} of "
-            f"{_MAX_LENGTH}, {flags.layers} layers of XLNet-base, batches of {flags.batch_size}, "
-            f"{num_cores()} CPU cores"
-        )
-        fill_table(flags.table, "finetuning", f"{text}:\n\n{markdown_table(rows)}")
+        fill_table(flags.table, "finetuning", _table(found, flags))
     print(json.dumps(found))
+
+
+def _table(results: dict[str, dict[str, float]], flags: Any) -> str:
+    rows = [("", "seconds of an epoch", "seconds of the first", "peak memory, GB")]
+    for name, result in results.items():
+        title, *_ = CONTESTANTS[name]
+        rows.append((title, *(f"{value:.1f}" for value in result.values())))
+    text = (
+        f"{flags.short} texts of {_SHORT[0]} to {_SHORT[1]} tokens and {flags.long} of "
+        f"{_MAX_LENGTH}, {flags.layers} layers of XLNet-base, batches of {flags.batch_size}, "
+        f"CPU cores: {num_cores()}"
+    )
+    return f"{text}:\n\n{markdown_table(rows)}"
 
 
 if __name__ == "__main__":
