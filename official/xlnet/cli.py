@@ -129,7 +129,7 @@ def _show_result(verb: Verb, result: Any, values: Mapping[str, Any]) -> None:
 
     if verb.report is not None:
         result = verb.report(result, values)
-    summary = summary_line(result, values)
+    summary = summary_line(result, values, verb.counts)
     if summary:
         _say(printable_line(summary))
     # Standard output holds the answers alone.

@@ -8,13 +8,19 @@ from sklearn import metrics
 
 from official.xlnet.configs.experiment import XLNetConfig
 from official.xlnet.configs.registry import TASKS
+from official.xlnet.configs.sections import HeadSections
 from official.xlnet.data.examples import TextExample
-from official.xlnet.errors import ConfigError
+from official.xlnet.errors import ConfigError, DataError
+from official.xlnet.modeling.heads import create_head
+from official.xlnet.tasks.batching import TrainingBatches
 from official.xlnet.tasks.multiple_choice import ChoiceExample
 from official.xlnet.tasks.ranking import RankingExample
-from official.xlnet.tasks.task import Task, metrics_of, register_task
+from official.xlnet.tasks.task import Task, complete_task, metrics_of, register_task
 from official.xlnet.tasks.token_classification import TaggedExample
 from official.xlnet.testing import check_task
+from official.xlnet.tokenization.tokenizer import Tokenizer
+from tests.conformance import effects
+from tests.conformance.key_rows import TASK
 from tests.helpers.documents import ROOT
 from tests.helpers.oracles.metrics import METRICS
 from tests.helpers.package.of_projects import entries
@@ -50,6 +56,37 @@ def test_a_task_is_complete(name, quick):
     check_task(name, quick=quick, oracles=ORACLES.get(name, {}))
     page = (ROOT / "docs/tasks.md").read_text(encoding="utf-8")
     assert re.search(rf"^\| `{name}` \|", page, re.MULTILINE), "no row in docs/tasks.md"
+
+
+# Tasks whose batches have labels of several kinds under one name.
+WITHOUT_RULE = {"multitask"}
+
+
+@pytest.mark.parametrize("name", [name for name in TASKS.names() if name not in WITHOUT_RULE])
+def test_a_head_says_which_labels_it_takes(name):
+    """Else `fit` of Keras trains for missing labels, -1 or NaN; subclasses inherit it."""
+    config = XLNetConfig.from_dict({**TASK, "task": TASK["task"] | {"name": name}})
+    task_class, size = TASKS[name], len(TASKS[name].typical)
+    complete_task(task_class, config, task_class.typical)
+    task = task_class(config, Tokenizer(effects.vocabulary()))
+    units = task.training_units(task_class.typical)
+    batches = TrainingBatches(units, config.task.max_length, [config.task.max_length], size, seed=0)
+    rule = create_head(HeadSections(config.model, config.task)).label_rule()
+    batch = next(batches(0))
+    if "label" not in batch:
+        assert rule is None
+        return
+    assert rule is not None, f"{name}: `label_rule` of its head returns None"
+    labels = np.asarray(batch["label"])
+    rule.check(labels)
+    wrong = [np.nan] if rule.least == -np.inf else [np.nan, -1]
+    if rule.are_classes:
+        wrong.append(0.5)
+    for value in wrong:
+        changed = labels.astype(float)
+        changed[-1] = value
+        with pytest.raises(DataError, match=f"labels: expected .*, as {name} takes them, got"):
+            rule.check(changed)
 
 
 def task_of(name, labels=()):

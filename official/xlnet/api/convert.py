@@ -14,7 +14,7 @@ from official.xlnet.files.schema import OneOf
 from official.xlnet.runtime.progress import loading_tensorflow
 
 
-@register_verb("convert", group=USE)
+@register_verb("convert", group=USE, counts={"variables": "variables", "parameters": "parameters"})
 @public(overrides="set", model="source")
 def convert(
     source: Model,

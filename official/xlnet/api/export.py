@@ -20,7 +20,7 @@ from official.xlnet.files.schema import OneOf, Range
 from official.xlnet.runtime.progress import loading_tensorflow
 
 
-@register_verb("export", group=USE)
+@register_verb("export", group=USE, counts={"bytes": "bytes"})
 @public(model_dir="model", lengths="buckets")
 def export(
     model: Model,

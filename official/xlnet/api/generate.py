@@ -13,7 +13,9 @@ from official.xlnet.files.schema import Range
 from official.xlnet.runtime.progress import loading_tensorflow
 
 
-@register_verb("generate", group=USE)
+@register_verb(
+    "generate", group=USE, counts={"continued": "texts continued", "filled": "blanks filled"}
+)
 @public()
 def generate_file(
     model: Model,

@@ -17,6 +17,22 @@ PREPARE, TRAIN, USE, INSPECT = (
     "Use a model",
     "Look inside",
 )
+# Keys of the results of several verbs: {key: what it counts}, in the order of the line that says
+# them. Of keys that count the same the first is read: beside the `steps` of a run of fine-tuning,
+# `step` is that of its best checkpoint.
+USUAL_COUNTS = {
+    "steps": "steps",
+    "step": "steps",
+    "documents": "documents",
+    "rows": "rows",
+    "examples": "rows",
+    "texts": "texts",
+    "pairs": "pairs",
+    "runs": "runs",
+    "tokens": "tokens",
+    "windows": "windows",
+    "targets": "targets",
+}
 GROUPS = (PREPARE, TRAIN, USE, INSPECT)  # Of `xlnet --help`, in this order; others follow.
 
 
@@ -30,6 +46,7 @@ class Verb:
       group: see `register_verb`.
       former: see `register_verb`.
       report: see `register_verb`.
+      counts: see `register_verb`.
       details: see `register_verb`.
     """
 
@@ -41,6 +58,7 @@ class Verb:
         group: str,
         former: Mapping[str, Any],
         report: Callable[[Any, Mapping[str, Any]], Any] | None,
+        counts: Mapping[str, str],
         details: Callable[[], str] | None,
     ):
         self.name = name
@@ -49,6 +67,7 @@ class Verb:
         self.group = group
         self.former = dict(former)
         self.report = report
+        self.counts = dict(counts)
         self.details = details
         wrapper: Any = self
         functools.update_wrapper(wrapper, function)  # Registries name its module.
@@ -61,6 +80,7 @@ def register_verb(
     group: str = "Others",
     former: Mapping[str, Any] | None = None,
     report: Callable[[Any, Mapping[str, Any]], Any] | None = None,
+    counts: Mapping[str, str] | None = None,
     details: Callable[[], str] | None = None,
 ) -> Callable[[Function], Function]:
     """Returns a decorator that makes a public function a verb of the `xlnet` command.
@@ -81,6 +101,8 @@ def register_verb(
         the value that selected nothing; `{"score.words": False}` makes `xlnet score --words` a
         call of this verb.
       report: function of the result and the arguments to what is printed; default: the result.
+      counts: {key of the result: the plural of what it counts}, for the line before the JSON, such
+        as `done: 12 films`, in addition to `USUAL_COUNTS`.
       details: returns a text that the help has after the description, such as names of a registry,
         which also has those of other packages; default: none.
 
@@ -91,7 +113,7 @@ def register_verb(
     """
 
     def decorate(function: Function) -> Function:
-        verb = Verb(name, function, positional, group, former or {}, report, details)
+        verb = Verb(name, function, positional, group, former or {}, report, counts or {}, details)
         VERBS.register(name)(verb)
         for spelling in verb.former:
             FORMER_OPTIONS.register(spelling)(verb)

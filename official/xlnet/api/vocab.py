@@ -15,7 +15,7 @@ from official.xlnet.files.public import public
 from official.xlnet.files.schema import Range
 
 
-@register_verb("vocab", group=PREPARE)
+@register_verb("vocab", group=PREPARE, counts={"vocab_size": "pieces"})
 @public(inputs="input", output_dir="output")
 def train_vocabulary(
     input: AnyPath | Annotated[Sequence[AnyPath], COMMAS] | DataFrame,

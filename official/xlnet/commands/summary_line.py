@@ -6,40 +6,22 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
+from official.xlnet.api.verbs import USUAL_COUNTS
 from official.xlnet.files.arguments import STANDARD
 
-# {key of a result: what it counts}, in the order of the line. Of keys that count the same the first
-# is read: beside the `steps` of a run of fine-tuning, `step` is that of its best checkpoint.
-_COUNTS = {
-    "steps": "steps",
-    "step": "steps",
-    "documents": "documents",
-    "rows": "rows",
-    "examples": "rows",
-    "texts": "texts",
-    "continued": "texts continued",
-    "filled": "blanks filled",
-    "pairs": "pairs",
-    "folds": "folds",
-    "runs": "runs",
-    "tokens": "tokens",
-    "windows": "windows",
-    "targets": "targets",
-    "vocab_size": "pieces",
-    "variables": "variables",
-    "parameters": "parameters",
-    "bytes": "bytes",
-}
 _PLURAL = r"s(?= |$)"  # At the end of a word.
 _MEASURES = ("loss", "perplexity", "accuracy", "mean")  # Those of a result that are numbers.
 
 
-def summary_line(result: Any, arguments: Mapping[str, Any]) -> str:
+def summary_line(
+    result: Any, arguments: Mapping[str, Any], counts_of_verb: Mapping[str, str] | None = None
+) -> str:
     """Returns the line about what a verb has done; empty if its result has no counts.
 
     Args:
       result: what its function has returned.
       arguments: {parameter: value}, of which `output` is the place of the output.
+      counts_of_verb: {key of its result: what it counts}, besides the usual ones.
 
     Example:
       >>> summary_line({"documents": 1832, "windows": 2400}, {"output": "runs/data"})
@@ -48,7 +30,7 @@ def summary_line(result: Any, arguments: Mapping[str, Any]) -> str:
     if not isinstance(result, Mapping):
         return ""
     counts: dict[str, int] = {}
-    for key, noun in _COUNTS.items():
+    for key, noun in {**USUAL_COUNTS, **(counts_of_verb or {})}.items():
         count = result.get(key)
         if isinstance(count, int) and not isinstance(count, bool) and count:
             counts.setdefault(noun, count)

@@ -22,9 +22,12 @@ from data_prep.corpus.vocabulary import train_unigram
 from official.xlnet.api.export import export
 from official.xlnet.api.finetune import finetune
 from official.xlnet.configs.base import SETTINGS
+from official.xlnet.configs.experiment import XLNetConfig
 from official.xlnet.configs.registry import SERVICES, TASKS
-from official.xlnet.errors import XLNetError
+from official.xlnet.configs.sections import HeadSections
+from official.xlnet.errors import DataError, XLNetError
 from official.xlnet.inference.ensemble import Ensemble
+from official.xlnet.modeling.heads import create_head
 from official.xlnet.modeling.models.xlnet_task_model import XLNetTaskModel
 from official.xlnet.runtime.history import read_history
 from official.xlnet.runtime.metric_text import metric_text
@@ -149,6 +152,7 @@ def _check(
     batches = TrainingBatches(model.task.training_units(rows), _LENGTH, [_LENGTH], size, seed=0)
     config = model.task.config.changed([f"batch_size={size}", "jit_compile=false"])
     epoch = [*itertools.islice(batches(0), batches.steps_per_epoch)]
+    _check_labels(config, epoch)
     check_steps(config, XLNetTaskModel, epoch, {} if quick else OTHER_STEPS)
     if quick:
         return
@@ -159,6 +163,17 @@ def _check(
     if others != rows:
         wrong = model.task.evaluate(others, right)
         _require_better(model.task, tune(others, "exchanged")[0], wrong, wrong)
+
+
+def _check_labels(config: XLNetConfig, batches: list[dict[str, Any]]) -> None:
+    """Checks that the labels of batches are those that the head says it takes."""
+    rule = create_head(HeadSections(config.model, config.task)).label_rule()
+    for batch in batches:
+        try:
+            if rule is not None and "label" in batch:
+                rule.check(batch["label"])
+        except DataError as error:
+            refuse(True, f"expected labels that `label_rule` of the head takes: {error}")
 
 
 def _check_metrics(

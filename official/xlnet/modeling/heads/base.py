@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 import tensorflow as tf
 
@@ -12,6 +12,9 @@ from official.xlnet.configs.sections import HeadSections
 from official.xlnet.errors import require_config
 from official.xlnet.modeling.ops.initializers import normal
 from official.xlnet.modeling.ops.keras import Dense, Layer, keras
+
+if TYPE_CHECKING:
+    from official.xlnet.modeling.heads.label_rule import LabelRule
 
 MASKED = -1e30  # Score of masked elements, in a softmax or a maximum.
 
@@ -64,6 +67,14 @@ class Head(Layer):
           labels: labels of the batch.
         """
         return tf.ones_like(labels["weight"])
+
+    def label_rule(self) -> LabelRule | None:
+        """Returns which values of `label` the loss takes, for `fit` of Keras; None: any.
+
+        Without a rule, a missing label, such as -1 or NaN, may be trained for. A subclass of a head
+        with labels of another kind overrides it, as it does `loss`.
+        """
+        return None
 
     def dense(self, units: int, name: str, **kwargs) -> keras.layers.Dense:
         """Creates a dense layer in float32 with the model's weight initialization.

@@ -14,7 +14,7 @@ from official.xlnet.modeling.networks.encoder_inputs import require_known
 from official.xlnet.modeling.ops.keras import IS_KERAS_3, keras
 
 if TYPE_CHECKING:
-    from official.xlnet.modeling.models.checked_labels import LabelRule
+    from official.xlnet.modeling.heads.label_rule import LabelRule
 
 
 @dataclasses.dataclass(frozen=True)

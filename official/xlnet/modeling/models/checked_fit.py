@@ -23,8 +23,8 @@ from official.xlnet.modeling.ops.keras import (
 from official.xlnet.modeling.ops.keras_files import as_of_this_keras
 
 if TYPE_CHECKING:
+    from official.xlnet.modeling.heads.label_rule import LabelRule
     from official.xlnet.modeling.models.checked_data import DataChecks
-    from official.xlnet.modeling.models.checked_labels import LabelRule
 
 _SETS_THE_RATE = (
     keras.callbacks.LearningRateScheduler,
@@ -56,6 +56,7 @@ class CheckedFit(CheckedWeights, GuardedLayer, keras.Model):
     # `steps_per_execution`.
     _other_test_function: _TestFunction | None = None
     steps_per_execution: int
+    checks_labels = True  # False in runs whose batches are made from examples of a task.
     _label_name: str | None = None  # Of labels among the features.
 
     def __repr__(self) -> str:
@@ -278,7 +279,8 @@ class CheckedFit(CheckedWeights, GuardedLayer, keras.Model):
     def _data_checks(self) -> DataChecks:
         from official.xlnet.modeling.models.checked_data import DataChecks
 
-        return DataChecks(self.encoder.model.vocab_size, self._label_rule(), self._label_name)
+        rule = self._label_rule() if self.checks_labels else None
+        return DataChecks(self.encoder.model.vocab_size, rule, self._label_name)
 
     def _label_rule(self) -> LabelRule | None:
         """Which labels the loss takes; None for any."""

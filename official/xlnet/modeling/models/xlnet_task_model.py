@@ -149,9 +149,7 @@ class XLNetTaskModel(EncoderWithHead, TrainableModel):
         return [(getattr(self, name), weight) for name, weight in weights.items()]
 
     def _label_rule(self):
-        from official.xlnet.modeling.models.checked_labels import rule_of_task
-
-        return rule_of_task(self.config.task)
+        return self.head.label_rule()
 
     def train_step(self, batch: Batch) -> Batch:
         """One update.

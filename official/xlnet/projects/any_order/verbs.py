@@ -432,7 +432,12 @@ def candidates_file(
 _STEPS = {"generate.steps": None, "generate.select": "confidence", "generate.remask": False}
 
 
-@register_verb("unmask", group=USE, former=_STEPS)
+@register_verb(
+    "unmask",
+    group=USE,
+    former=_STEPS,
+    counts={"continued": "texts continued", "filled": "blanks filled"},
+)
 @public()
 def unmask_file(
     model: Model,

@@ -95,6 +95,11 @@ class StochasticAnswerHead(Head):
         smoothing = self.settings.label_smoothing
         return label_cross_entropy(outputs["logits"], labels["label"], smoothing)
 
+    def label_rule(self):
+        from official.xlnet.modeling.heads.label_rule import rule_of_classes
+
+        return rule_of_classes(self.config.task)
+
 
 def _text(content_USTD, inputs, segment: int) -> tuple[tf.Tensor, tf.Tensor]:
     """Hidden states float32 [U, S·T, D] of all windows, and which are words of a segment."""

@@ -17,7 +17,9 @@ from official.xlnet.runtime.progress import loading_tensorflow
 
 
 @PUBLIC_NAMES.register("cross_validate")
-@register_verb("cross_validate", group=TRAIN, former={"finetune.folds": 0})
+@register_verb(
+    "cross_validate", group=TRAIN, former={"finetune.folds": 0}, counts={"folds": "folds"}
+)
 @public()
 def cross_validate(
     init_from: Model | None,

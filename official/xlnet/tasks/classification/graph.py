@@ -24,6 +24,11 @@ class ClassificationHead(SummaryHead):
         smoothing = self.config.task.settings(LabelConfig).label_smoothing
         return label_cross_entropy(outputs["logits"], labels["label"], smoothing)
 
+    def label_rule(self):
+        from official.xlnet.modeling.heads.label_rule import rule_of_classes
+
+        return rule_of_classes(self.config.task)
+
 
 @register_head("classification")
 def classification_head(config: HeadSections, **kwargs) -> Head:
@@ -43,6 +48,12 @@ class MultiLabelHead(SummaryHead):
             tf.cast(labels["label"], tf.float32), outputs["logits"]
         )
         return tf.reduce_mean(loss_UC, axis=1)
+
+    def label_rule(self):
+        from official.xlnet.modeling.heads.label_rule import LabelRule
+
+        task = self.config.task
+        return LabelRule(task.name, 0, 1, num_in_row=len(task.labels))
 
 
 @register_head("regression")
@@ -69,3 +80,8 @@ class RegressionHead(SummaryHead):
     def loss(self, outputs, labels):
         label_U = tf.cast(labels["label"], tf.float32)
         return tf.square((outputs["logits"][:, 0] - label_U) / self.scale)
+
+    def label_rule(self):
+        from official.xlnet.modeling.heads.label_rule import LabelRule
+
+        return LabelRule(self.config.task.name)

@@ -22,3 +22,8 @@ class MultipleChoiceHead(SequenceScoreHead):
     def loss(self, outputs, labels):
         label_U = tf.cast(labels["label"], tf.int32)
         return tf.nn.sparse_softmax_cross_entropy_with_logits(label_U, outputs["logits"])
+
+    def label_rule(self):
+        from official.xlnet.modeling.heads.label_rule import LabelRule
+
+        return LabelRule(self.config.task.name, 0, are_classes=True)  # S may differ by batch.
