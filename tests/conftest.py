@@ -10,7 +10,7 @@ from official.xlnet.tokenization.tokenizer import Tokenizer
 from tests.helpers.oracles import tokenizer_oracle
 from tests.helpers.world import World, compiled_kernels, eagerly, kept_world
 
-pytest_plugins = ["tests.costs", "tests.selection", "tests.skips"]
+pytest_plugins = ["tests.costs", "tests.seeds", "tests.selection", "tests.skips"]
 
 set_environment_defaults()
 

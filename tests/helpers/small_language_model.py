@@ -7,6 +7,7 @@ import numpy as np
 
 from official.xlnet.configs.experiment import XLNetConfig
 from official.xlnet.modeling.models.xlnet_pretrainer import XLNetPretrainer
+from official.xlnet.modeling.ops.keras import keras
 from official.xlnet.tokenization.tokenizer import Tokenizer
 
 
@@ -34,6 +35,7 @@ def random_model(
     config = XLNetConfig.from_dict(
         {"model": settings, "data": data, "training": training, "objective": objective}
     )
+    keras.utils.set_random_seed(seed)  # The first weights, to which others are added.
     result = XLNetPretrainer(config)
     random = np.random.default_rng(seed)
     for variable in result.trainable_variables:

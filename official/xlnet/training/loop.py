@@ -257,7 +257,7 @@ class Loop(keras.callbacks.Callback):
             jit_compile=compiles_step(training.jit_compile, self.strategy),
             steps_per_execution=training.steps_per_execution,
         )
-        model.checks_labels = False
+        model.checks_data = False
         self.step = self.start = self._saved_step = int(optimizer.iterations.numpy())
         if self.is_finished():
             self._warn_of_changes()

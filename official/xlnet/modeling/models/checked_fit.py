@@ -56,7 +56,7 @@ class CheckedFit(CheckedWeights, GuardedLayer, keras.Model):
     # `steps_per_execution`.
     _other_test_function: _TestFunction | None = None
     steps_per_execution: int
-    checks_labels = True  # False in runs whose batches are made from examples of a task.
+    checks_data = True  # False in runs of this package, which makes their batches.
     _label_name: str | None = None  # Of labels among the features.
 
     def __repr__(self) -> str:
@@ -155,7 +155,9 @@ class CheckedFit(CheckedWeights, GuardedLayer, keras.Model):
         _check_callbacks(callbacks, self.optimizer)
         _check_weights(x, y, **kwargs)
         inputs, labels = self._rows(x, y, kwargs)
-        heldout = self._data_checks().arrays(validation_data)
+        heldout = validation_data
+        if heldout is not None:
+            heldout = self._data_checks().arrays(heldout)
         steps, heldout_steps = kwargs.get("steps_per_epoch"), kwargs.get("validation_steps")
         # Elsewhere, `_first_steps` ends the data after the steps.
         steps_to_divide = []
@@ -279,8 +281,7 @@ class CheckedFit(CheckedWeights, GuardedLayer, keras.Model):
     def _data_checks(self) -> DataChecks:
         from official.xlnet.modeling.models.checked_data import DataChecks
 
-        rule = self._label_rule() if self.checks_labels else None
-        return DataChecks(self.encoder.model.vocab_size, rule, self._label_name)
+        return DataChecks(self.encoder.model.vocab_size, self._label_rule(), self._label_name)
 
     def _label_rule(self) -> LabelRule | None:
         """Which labels the loss takes; None for any."""
@@ -294,6 +295,8 @@ class CheckedFit(CheckedWeights, GuardedLayer, keras.Model):
           y: labels; None without any.
           options: other arguments, of which `sample_weight` becomes an array.
         """
+        if not self.checks_data:
+            return x, y
         checks = self._data_checks()
         inputs = checks.source(x)
         checks.require_rows(inputs)
