@@ -31,7 +31,7 @@ from data_prep.corpus.formats import (
 from data_prep.settings import ReadOptions
 from official.xlnet.configs.registry import TEXT_FORMATS
 from official.xlnet.data.lost_rows import check_lost
-from official.xlnet.errors import DataError, require_data
+from official.xlnet.errors import require_data
 from official.xlnet.files import file_system
 from official.xlnet.files.compression import open_stream
 
@@ -42,17 +42,17 @@ _MANY_RECORDS = 10_000  # So many show that a whole shard cannot be read.
 BATCH_BYTES = 4 << 20
 MAX_DOCUMENT_BYTES = 32 << 20
 MAX_LINE_CHARS = 1 << 16
+_PART_BYTES = 1 << 20  # Of text that is tokenized at once: larger arrays are slow to allocate.
 _MAX_SEPARATOR_BYTES = 256  # A document separator can span two reads by at most this.
 _SEARCH_BYTES = 1 << 16  # Read size when searching for the start of a document.
 
 _BLANK_LINE_BYTES = 4  # Longest plain blank line: \r\n\r\n.
-_SPACE = re.compile(rb"[ \t\r\n]")
 
 
 def read_documents(
     shard: Shard, options: ReadOptions, counts: Counts, report: Callable[[int], Any]
 ) -> Iterator[list[Document]]:
-    """Reads the documents of a shard in batches of about `BATCH_BYTES` of text.
+    """Reads the documents of a shard in batches of about `_PART_BYTES` of text.
 
     Args:
       shard: the shard to read.
@@ -82,9 +82,12 @@ def read_documents(
                 shard.path, lost, total, options.max_lost, unit="records", first=counts.first_lost
             )
         for document in documents:
-            counts["characters"] += sum(map(len, document))
-            if not options.keep_whitespace and any(len(x) > MAX_LINE_CHARS for x in document):
-                document[:] = _cut_lines(document, counts)
+            lengths = [*map(len, document)]
+            counts["characters"] += sum(lengths)
+            if not options.keep_whitespace and max(lengths, default=0) > MAX_LINE_CHARS:
+                from data_prep.corpus.faults.unbroken_text import cut_lines
+
+                document[:] = cut_lines(document, MAX_LINE_CHARS, counts)
         yield documents
     reading.reach(shard.num_bytes)
 
@@ -128,7 +131,7 @@ def _records(reading: TextReading, values: Iterable[Any]) -> list[str]:
             f"{reading.place}: expected text in {reading.options.text_field!r}, got null",
         )
     whole = "\n".join(documents)  # Searched once.
-    num_line_ends = sum(map(whole.count, _OTHER_LINE_ENDS))
+    num_line_ends = sum(whole.count(end) for end in _OTHER_LINE_ENDS if end in whole)
     if num_line_ends:
         reading.counts["other_line_ends"] += num_line_ends
     is_clean = not any(mark in whole for mark in NOT_TEXT)
@@ -139,20 +142,9 @@ def _decode(data: bytes, reading: TextReading) -> str:
     try:
         return data.decode()
     except UnicodeDecodeError as error:
-        if reading.options.on_bad_utf8 == "error":
-            from official.xlnet.files.text.encoding_faults import conversion, first_fault
+        from data_prep.corpus.faults.bad_utf8 import decode_replaced
 
-            path, has_lines = reading.shard.path, TEXT_FORMATS[reading.shard.format].before
-            where = f"{path}, line {first_fault(path)[0]}" if has_lines else reading.place
-            raise DataError(
-                f"{where}: expected UTF-8, got the byte 0x{data[error.start]:02x} "
-                f"({error.reason}); --on_bad_utf8=replace reads such bytes as U+FFFD; if the file "
-                f"is in another encoding, {conversion('WINDOWS-1252', path)}"
-            ) from None
-        text = data.decode(errors="replace")
-        already_present = data.count("\ufffd".encode())
-        reading.counts["bad_bytes"] += text.count("\ufffd") - already_present
-        return text
+        return decode_replaced(data, error, reading)
 
 
 def _lines(text: str, keep_whitespace: bool) -> Document:
@@ -160,19 +152,6 @@ def _lines(text: str, keep_whitespace: bool) -> Document:
     if keep_whitespace:
         return text.splitlines(keepends=True) if text.strip() else []
     return [bare for line in unix(text).split("\n") if (bare := line.strip())]
-
-
-def _cut_lines(document: Document, counts: Counts) -> Iterable[str]:
-    for line in document:
-        start = 0
-        while len(line) - start > MAX_LINE_CHARS:
-            space = line.rfind(" ", start + 1, start + MAX_LINE_CHARS)
-            end = space if space > 0 else start + MAX_LINE_CHARS
-            counts["cut_lines"] += 1
-            yield line[start:end]
-            start = next((n for n in range(end, len(line)) if not line[n].isspace()), len(line))
-        if start < len(line):
-            yield line[start:]
 
 
 # Blocks of text that end at document boundaries.
@@ -204,17 +183,30 @@ def _blocks(reading: TextReading, before: re.Pattern[bytes]) -> Iterator[str]:
             pending += data
             end = _last_end(before, pending, searched)
             if not end and len(pending) >= MAX_DOCUMENT_BYTES:
+                from data_prep.corpus.faults.unbroken_text import first_break
+
                 tail = len(pending) - BATCH_BYTES
-                end = tail + _first_break(pending[tail:])
+                end = tail + first_break(pending[tail:])
                 counts["cut_documents"] += 1
             if end:
                 counts["bytes"] += end
-                yield _decode(pending[:end], reading)
+                for part in _parts(before, pending, end):
+                    yield _decode(part, reading)
                 pending = pending[end:]
             reading.reach(file.tell() - shard.start)
-        if pending:
-            counts["bytes"] += len(pending)
-            yield _decode(pending, reading)
+        counts["bytes"] += len(pending)
+        for part in _parts(before, pending, len(pending)):
+            yield _decode(part, reading)
+
+
+def _parts(before: re.Pattern[bytes], data: bytes, end: int) -> Iterator[bytes]:
+    """Divides whole documents, up to a position in data, into parts of about `_PART_BYTES`."""
+    start = 0
+    while start < end:
+        match = before.search(data, start + _PART_BYTES, end)
+        stop = match.end() if match else end
+        yield data[start:stop]
+        start = stop
 
 
 @contextlib.contextmanager
@@ -252,8 +244,10 @@ def _document_start(file: IO[bytes], offset: int, before: re.Pattern[bytes]) -> 
                 return where + match.end(), False
         num_read += len(data)
         end = window[-2 * _MAX_SEPARATOR_BYTES :]  # With what a separator may look back at.
+    from data_prep.corpus.faults.unbroken_text import first_break
+
     file.seek(offset)
-    return offset + _first_break(file.read(begin + MAX_DOCUMENT_BYTES - offset)), True
+    return offset + first_break(file.read(begin + MAX_DOCUMENT_BYTES - offset)), True
 
 
 def _last_end(pattern: re.Pattern[bytes], data: bytes, position: int) -> int:
@@ -263,14 +257,3 @@ def _last_end(pattern: re.Pattern[bytes], data: bytes, position: int) -> int:
         if ends:
             return ends[-1]
     return 0
-
-
-def _first_break(data: bytes) -> int:
-    """Offset after the first line end, else the first space, else of the first whole character."""
-    line_ends = [at for at in (data.find(b"\n"), data.find(b"\r")) if at >= 0]
-    if line_ends:
-        at = min(line_ends)
-        return at + (2 if data[at : at + 2] == b"\r\n" else 1)
-    if match := _SPACE.search(data):
-        return match.end()
-    return next((i for i, byte in enumerate(data[:4]) if byte & 0xC0 != 0x80), 0)

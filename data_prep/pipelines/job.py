@@ -114,9 +114,12 @@ class Job:
             return False
         manifest = Manifest.load(self.output_dir)
         if manifest.source.get("identity") != self.identity:
+            from data_prep.pipelines.other_data_set import difference
+
+            found = difference(manifest, self.inputs, self.settings, self.tokenizer.sha256)
             raise DataError(
-                f"{self.output_dir} already holds another data set ({self._difference(manifest)}): "
-                "choose another --output, or remove it"
+                f"{self.output_dir} already holds another data set ({found}): choose another "
+                "--output, or remove it"
             )
         # Files may have been edited but not resized; copies with other times are fine.
         is_new = manifest.source.get("versions") != self.versions
@@ -131,22 +134,6 @@ class Job:
             for split in manifest.splits.values()
             for name, sha256 in [*split.files.items(), (VOCAB_FILE, self.tokenizer.sha256)]
         )
-
-    def _difference(self, manifest: Manifest) -> str:
-        """Returns what differs between this job and the one that wrote a data set."""
-        recorded = manifest.source.get("settings")
-        settings = recorded if isinstance(recorded, dict) else {}
-        differences = []
-        for name, value in dataclasses.asdict(self.settings).items():
-            former = settings.get(name, value)
-            if name not in RECORDED_ONLY and former != value:
-                differences.append(f"{name} was {former!r:.60}, is {value!r:.60}")
-        if manifest.vocab_sha256 != self.tokenizer.sha256:
-            differences.append("another vocabulary")
-        inputs = manifest.source.get("inputs") or []
-        if inputs != list(self.inputs):
-            differences.append(f"of other text, {', '.join(map(str, inputs)):.200}")
-        return "; ".join(differences) or "of other files of text"
 
 
 @dataclasses.dataclass(frozen=True)

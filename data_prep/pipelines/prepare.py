@@ -92,7 +92,7 @@ def _run_passes(job: jobs.Job, run: Callable[..., list[dict[str, Any]]]) -> dict
     """Runs both passes, on `local_workers` or by `run_on_beam`, and writes the manifest."""
     num_bytes = sum(shard.num_bytes for shard in job.shards)
     shard_tasks = [
-        (index, shard, job.settings, job.vocab_file, job.work_dir)
+        (index, shard, job.settings, job.vocab_file, job.tokenizer.sha256, job.work_dir)
         for index, shard in enumerate(job.shards)
     ]
     shards = run(write_token_files, shard_tasks, desc="tokens", total=num_bytes, unit="B")

@@ -8,7 +8,7 @@ records in a file are those of `official.xlnet.data.record_files.framing`.
 from __future__ import annotations
 
 import functools
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 import numpy as np
 
@@ -16,9 +16,9 @@ from data_prep.records.windows import Windows
 from official.xlnet.data.schema import SCALAR_FEATURES
 from official.xlnet.tokenization.special_tokens import CLS_ID, SEP_ID
 
-_MAX_VARINT_BITS = 21  # Three bytes of 7 bits.
 _SEP = bytes([SEP_ID])
 _SEP_CLS = bytes([SEP_ID, CLS_ID])
+_NUM_MARKS = len(_SEP + _SEP_CLS)
 # Tags of protobuf fields: number << 3 | wire type 2 (length-delimited).
 _FIELD_1, _FIELD_2, _FIELD_3 = b"\x0a", b"\x12", b"\x1a"
 
@@ -44,23 +44,23 @@ def encode_windows(
     slices = [offset[x].tolist() for x in (windows.start, a_end, windows.b_start, b_end)]
     scalars = {name: x.tolist() for name, x in zip(Windows._fields, windows, strict=True)}
     scalars["is_reversed"] = [int(is_reversed)] * len(a_end)
-    scalars["window_id"] = list(range(first_id, first_id + len(a_end)))
-    rows = zip(*(scalars[name] for name in SCALAR_FEATURES), strict=True)
-    for start, stop, b_start, b_stop, row in zip(*slices, rows, strict=True):
-        num_bytes = stop - start + b_stop - b_start + len(_SEP + _SEP_CLS)
+    scalars["window_id"] = range(first_id, first_id + len(a_end))
+    entries = [map(_ENTRY[name], scalars[name]) for name in SCALAR_FEATURES]
+    for start, stop, b_start, b_stop, *entry in zip(*slices, *entries, strict=True):
+        num_bytes = stop - start + b_stop - b_start + _NUM_MARKS
         features = (
             _head(_TOKENS, num_bytes),
             encoded[start:stop],
             _SEP,
             encoded[b_start:b_stop],
             _SEP_CLS,
-            *map(_scalar_entry, _SCALARS, row),
+            *entry,
         )
         yield _delimited(_FIELD_1, b"".join(features))
 
 
 def varints(values: np.ndarray) -> tuple[bytes, np.ndarray]:
-    r"""Encodes integers below 2^21 as protobuf varints (7 bits per byte).
+    r"""Encodes integers as protobuf varints (7 bits per byte).
 
     Args:
       values: unsigned integers [N].
@@ -73,39 +73,32 @@ def varints(values: np.ndarray) -> tuple[bytes, np.ndarray]:
       >>> varints(np.array([1, 300], np.uint16))
       (b'\x01\xac\x02', array([0, 1, 3]))
     """
-    words, is_used, size = _varint_tables(int(values.max(initial=0)).bit_length())
+    size = np.ones(len(values), np.int8)
+    for num_bits in range(7, int(values.max(initial=0)).bit_length(), 7):
+        size += values >> num_bits > 0
     offset = np.zeros(len(values) + 1, np.int64)
-    np.cumsum(size.take(values), out=offset[1:])
-    chosen = is_used.take(values).view(bool)
-    return np.compress(chosen, words.take(values).view(np.uint8)).tobytes(), offset
-
-
-@functools.cache
-def _varint_tables(num_bits: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Lookup tables of varints up to `num_bits` bits: bytes, mask of used bytes, and length."""
-    assert num_bits <= _MAX_VARINT_BITS
-    values = np.arange(1 << num_bits, dtype="<u4")
-    size = 1 + (values >= 1 << 7).astype(np.int64) + (values >= 1 << 14)
-    words = values & 0x7F | (values & 0x7F << 7) << 1 | (values & 0x7F << 14) << 2
-    words |= np.array([0, 0x80, 0x8080], "<u4")[size - 1]
-    is_used = np.array([0x1, 0x0101, 0x010101], "<u4")[size - 1]
-    return words, is_used, size
+    np.cumsum(size, out=offset[1:])
+    data = np.empty(offset[-1], np.uint8)
+    place, rest = offset[:-1], values
+    while len(rest):  # The next byte of all values that have one.
+        has_more = rest >= 1 << 7
+        data[place] = rest & 0x7F | has_more.astype(np.uint8) << 7
+        chosen = np.flatnonzero(has_more)
+        place, rest = place[chosen] + 1, rest[chosen] >> 7
+    return data.tobytes(), offset
 
 
 def _varint(value: int) -> bytes:
-    out = bytearray()
-    while value >= 1 << 7:
-        out.append(value & 0x7F | 1 << 7)
-        value >>= 7
-    out.append(value)
-    return bytes(out)
+    if value < 1 << 7:
+        return bytes((value,))
+    return bytes((value & 0x7F | 1 << 7,)) + _cached_varint(value >> 7)
 
 
-_length = functools.cache(_varint)
+_cached_varint = functools.lru_cache(maxsize=1 << 16)(_varint)
 
 
 def _delimited(tag: bytes, data: bytes) -> bytes:
-    return tag + _length(len(data)) + data
+    return tag + _cached_varint(len(data)) + data
 
 
 @functools.cache
@@ -120,11 +113,17 @@ def _head(key: bytes, num_bytes: int) -> bytes:
     return _FIELD_1 + _varint(len(key) + len(value) + num_bytes) + key + value
 
 
-@functools.lru_cache(maxsize=1 << 16)
 def _scalar_entry(key: bytes, value: int) -> bytes:
     varint = _varint(value)
     return _head(key, len(varint)) + varint
 
 
+def _entry_of(name: str) -> Callable[[int], bytes]:
+    """Returns the function of a value of a feature that makes its entry of the map."""
+    entry = functools.partial(_scalar_entry, _delimited(_FIELD_1, name.encode()))
+    return entry if name in _MANY_VALUES else functools.cache(entry)
+
+
 _TOKENS = _delimited(_FIELD_1, b"token_ids")
-_SCALARS = [_delimited(_FIELD_1, name.encode()) for name in SCALAR_FEATURES]
+_MANY_VALUES = ("context_length", "window_id")  # Seldom twice the same.
+_ENTRY = {name: _entry_of(name) for name in SCALAR_FEATURES}

@@ -199,7 +199,7 @@ class TokenStream:
             start += length
         tokens = np.concatenate(parts)
         bit = sentence_end_bit(self._dtype)
-        return tokens & (bit - 1), (tokens & bit) != 0
+        return tokens & (bit - 1), tokens >= bit
 
     def _parts(self, start: int, stop: int) -> Iterator[np.ndarray]:
         size = self._dtype.itemsize

@@ -30,11 +30,12 @@ from data_prep.corpus.formats import Counts, Shard
 from data_prep.corpus.readers import Document, read_documents
 from data_prep.corpus.versions import checksum_of
 from data_prep.record_settings import Settings
+from official.xlnet.errors import require_data
 from official.xlnet.files import file_system
 from official.xlnet.files.atomic import atomic_write
 from official.xlnet.files.checksums import sha256_of
 from official.xlnet.files.json_files import read_record, write_json
-from official.xlnet.tokenization.special_tokens import EOD_ID, UNK_ID, WORD_START
+from official.xlnet.tokenization.special_tokens import EOD_ID, WORD_START
 from official.xlnet.tokenization.tokenizer import Tokenizer
 from official.xlnet.tokenization.unspaced_scripts import (
     CLOSING_MARKS,
@@ -129,6 +130,7 @@ def write_token_files(
     shard: Shard,
     settings: Settings,
     vocab_file: str,
+    vocab_sha256: str,
     work_dir: str,
     report: Callable[[int], Any],
 ) -> dict[str, Any]:
@@ -139,6 +141,7 @@ def write_token_files(
       shard: the shard.
       settings: settings of the preparation.
       vocab_file: path of the vocabulary.
+      vocab_sha256: SHA-256 of this file, in hexadecimal.
       work_dir: directory of the token files.
       report: progress callback; called with numbers of bytes read, which sum to
         `shard.num_bytes`.
@@ -150,7 +153,7 @@ def write_token_files(
       text, `first_lost` the error message of the first unreadable record.
 
     Raises:
-      DataError: the text of the shard is invalid.
+      DataError: the text of the shard is invalid, or the vocabulary is another one by now.
     """
     outputs = [shard_file(work_dir, index, ending) for ending in ("tokens", "documents")]
 
@@ -161,8 +164,10 @@ def write_token_files(
         ):
             files = HashedFile(tokens), HashedFile(documents)
             content, counts = checksum_of(shard), Counts()
+            cleaning = settings.lowercase, settings.keep_accents
+            vocabulary = _vocabulary(vocab_file, vocab_sha256, *cleaning)
             for batch in read_documents(shard, settings, counts, report):
-                arrays = _tokenize(batch, settings, vocab_file, counts)
+                arrays = _tokenize(batch, settings, *vocabulary, counts)
                 for file, array in zip(files, arrays, strict=True):
                     file.write(array.tobytes())
         return {
@@ -188,41 +193,55 @@ def read_tokens(work_dir: str, shard: int, dtype: np.dtype, start: int, stop: in
         return np.frombuffer(file.read((stop - start) * dtype.itemsize), dtype)
 
 
-_PIECE = np.dtype(
-    [
-        ("may_end", bool),  # Ends a sentence if it is followed by a new word.
-        ("always_ends", bool),  # Always ends a sentence.
-        ("closes", bool),  # A closing mark, which belongs to the sentence before it.
-        ("begins_word", bool),  # Follows a space, or begins a sentence without one.
-        ("ends_before_space", bool),  # A space after it may end a sentence.
-        ("begins_after_space", bool),  # Ends such a sentence if it follows.
-    ]
-)
+# Properties of a piece, one bit each: whether it always ends a sentence; ends one if it is followed
+# by a new word; ends one if a space follows and then a word of such a script.
+_ALWAYS_ENDS, _MAY_END, _ENDS_BEFORE_SPACE = 1 << 0, 1 << 1, 1 << 2
+# In the same order, what a piece is after such a piece: a closing mark, which belongs to the
+# sentence before it; a new word, after a space or without one; the space or word of the script.
+_AFTER = 3  # Number of bits by which these are shifted.
+_CLOSES, _BEGINS_WORD, _BEGINS_AFTER_SPACE = 1 << 3, 1 << 4, 1 << 5
 
 
 @functools.lru_cache(maxsize=1)
 def _vocabulary(
-    vocab_file: str, lowercase: bool, keep_accents: bool
+    vocab_file: str, sha256: str, lowercase: bool, keep_accents: bool
 ) -> tuple[Tokenizer, np.ndarray]:
-    """The tokenizer, and `_PIECE` [V], properties of its pieces for sentence splitting."""
+    """The tokenizer, and uint8 [V], properties of its pieces for sentence splitting.
+
+    The checksum tells vocabularies apart that a process reads from one path, one after the other.
+    """
     tokenizer = Tokenizer(vocab_file, lowercase, keep_accents)
-    pieces = [tokenizer.id_to_piece(i) for i in range(tokenizer.vocab_size)]
-    rows = [
-        (
-            bool(_SENTENCE_END.search(piece)),
-            bool(_NO_SPACE_NEEDED.search(piece)) or piece == "\n",
-            piece in (*CLOSING_MARKS, "\n"),
-            piece.startswith(WORD_START) or begins_unspaced_sentence(piece),
-            ends_in_thai_or_lao(piece),
-            piece == WORD_START or (piece[:1] == WORD_START and begins_unspaced_word(piece[1:])),
-        )
-        for piece in pieces
-    ]
-    return tokenizer, np.array(rows, _PIECE)
+    require_data(
+        tokenizer.sha256 == sha256,
+        f"vocabulary {vocab_file!r}",
+        f"SHA-256 {sha256:.12}…, as when the preparation began",
+        f"{tokenizer.sha256:.12}…: run the same command again",
+    )
+    pieces = map(tokenizer.id_to_piece, range(tokenizer.vocab_size))
+    return tokenizer, np.fromiter(map(_properties, pieces), np.uint8, tokenizer.vocab_size)
+
+
+def _properties(piece: str) -> int:
+    """The properties of a piece for sentence splitting, as bits."""
+    begins_word = piece.startswith(WORD_START)
+    begins_thai_or_lao = begins_word and begins_unspaced_word(piece[1:])
+    is_true = {
+        _ALWAYS_ENDS: piece == "\n" or _NO_SPACE_NEEDED.search(piece),
+        _MAY_END: _SENTENCE_END.search(piece),
+        _ENDS_BEFORE_SPACE: ends_in_thai_or_lao(piece),
+        _CLOSES: piece in (*CLOSING_MARKS, "\n"),
+        _BEGINS_WORD: begins_word or begins_unspaced_sentence(piece),
+        _BEGINS_AFTER_SPACE: piece == WORD_START or begins_thai_or_lao,
+    }
+    return sum(bit for bit, holds in is_true.items() if holds)
 
 
 def _tokenize(
-    batch: list[Document], settings: Settings, vocab_file: str, counts: Counts
+    batch: list[Document],
+    settings: Settings,
+    tokenizer: Tokenizer,
+    piece_V: np.ndarray,
+    counts: Counts,
 ) -> tuple[np.ndarray, np.ndarray]:
     """Filters and tokenizes documents, and counts them; see `_encode`."""
     kept = []
@@ -231,18 +250,15 @@ def _tokenize(
         counts[reason or "documents"] += 1
         if reason is None:
             kept.append(document)
-    vocabulary = _vocabulary(vocab_file, settings.lowercase, settings.keep_accents)
-    tokenizer, _ = vocabulary
     tokenizer.counts.clear()
-    tokens, documents = _encode(kept, *vocabulary)
+    tokens, documents = _encode(kept, tokenizer, piece_V)
     for name in {"unknown_characters", "other_case"} & tokenizer.counts.keys():
         counts[name] += tokenizer.counts[name]
+    counts["unknown_tokens"] += tokenizer.counts["unknown_tokens"]
     # Documents that are empty after normalization have no tokens.
     counts["empty"] += len(kept) - len(documents)
     counts["documents"] -= len(kept) - len(documents)
     counts["tokens"] += len(tokens)
-    ids = tokens & (sentence_end_bit(tokens.dtype) - 1)
-    counts["unknown_tokens"] += int(np.count_nonzero(ids == UNK_ID))
     return tokens, documents
 
 
@@ -266,14 +282,13 @@ def _encode(
     document_end = np.unique(row_end[last_row])  # Merges documents without tokens.
     document_end = document_end[document_end > 0]
 
-    ends_sentence = piece_V["always_ends"][ids]
-    is_closed = ends_sentence[:-1] & piece_V["closes"][ids[1:]]
+    piece_N = piece_V[ids]
+    pair_N = piece_N[:-1] & (piece_N[1:] >> _AFTER)  # The bits before that meet those after.
+    is_closed = (pair_N & _ALWAYS_ENDS) != 0
+    ends_sentence = (piece_N & _ALWAYS_ENDS) != 0
     ends_sentence[:-1] &= ~is_closed
     ends_sentence[1:] |= is_closed
-    ends_sentence[:-1] |= piece_V["may_end"][ids[:-1]] & piece_V["begins_word"][ids[1:]]
-    ends_sentence[:-1] |= (
-        piece_V["ends_before_space"][ids[:-1]] & piece_V["begins_after_space"][ids[1:]]
-    )
+    ends_sentence[:-1] |= (pair_N & (_MAY_END | _ENDS_BEFORE_SPACE)) != 0
     ends_sentence[row_end[row_end > 0] - 1] = True
     ends_sentence[document_end - 1] = False  # EOD ends it.
 
@@ -283,7 +298,7 @@ def _encode(
     tokens = np.empty(len(ids) + len(length), dtype)
     is_text = np.ones(len(tokens), bool)
     is_text[eod] = False
-    tokens[is_text] = ids | np.where(ends_sentence, bit, 0)
+    tokens[is_text] = ids.astype(dtype) | ends_sentence * dtype.type(bit)
     tokens[eod] = EOD_ID | bit
 
     table = np.empty(len(length), DOCUMENT)

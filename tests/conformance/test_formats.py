@@ -100,6 +100,7 @@ def test_another_form_of_a_text_format(name, tmp_path, monkeypatch):
     (tmp_path / name).write_bytes(as_file(documents))
     for size, batch_bytes in BLOCK_SIZES:
         monkeypatch.setattr(readers, "BATCH_BYTES", batch_bytes)
+        monkeypatch.setattr(readers, "_PART_BYTES", batch_bytes // 3)
         found, counts, _ = read_all(tmp_path / name, monkeypatch, size, **options)
         assert found == documents
         marked = ("mark.txt", "concatenated.txt", "nul.txt", "wiki_mark")

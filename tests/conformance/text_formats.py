@@ -69,6 +69,7 @@ def check_text_format(example, documents, tmp_path, monkeypatch):
     expected = sorted(documents) if is_tfds else documents
     for size, batch_bytes in BLOCK_SIZES:
         monkeypatch.setattr(readers, "BATCH_BYTES", batch_bytes)
+        monkeypatch.setattr(readers, "_PART_BYTES", batch_bytes // 3)
         found, counts, parts = read_all(path, monkeypatch, size)
         where = f"{example.format}, in parts of {size} bytes"
         found = sorted(found) if is_tfds else found

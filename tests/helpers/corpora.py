@@ -226,7 +226,8 @@ def sentences(lines: list[str], vocab: str, directory: pathlib.Path) -> list[str
     )
     [shard] = find_shards([str(directory / "document.txt")], settings)
     tokenizer = Tokenizer(f"{vocab}/spiece.model", keep_accents=True)
-    write_token_files(0, shard, settings, tokenizer.model_file, str(directory), lambda number: None)
+    vocabulary = tokenizer.model_file, tokenizer.sha256
+    write_token_files(0, shard, settings, *vocabulary, str(directory), lambda number: None)
     dtype = token_dtype(tokenizer.vocab_size)
     bit, found, sentence = sentence_end_bit(dtype), [], ""
     for token in memoryview((directory / "000000.tokens").read_bytes()).cast("H").tolist()[:-1]:

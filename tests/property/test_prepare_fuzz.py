@@ -94,6 +94,7 @@ def test_mutated_inputs(tmp_path, monkeypatch, seeds):
         size = rng.choice([97, 1000, 1 << 20])
         monkeypatch.setattr(corpus, "shard_bytes", lambda _, size=size: size)
         monkeypatch.setattr(readers, "BATCH_BYTES", rng.choice([61, 1 << 20]))
+        monkeypatch.setattr(readers, "_PART_BYTES", rng.choice([17, 1 << 20]))
         monkeypatch.setattr(readers, "MAX_DOCUMENT_BYTES", rng.choice([500, 1 << 20]))
         monkeypatch.setattr(readers, "MAX_LINE_CHARS", rng.choice([50, 1 << 16]))
         options = dict(seq_len=11, reuse_len=3, num_lanes=2, heldout_fraction=0.2)

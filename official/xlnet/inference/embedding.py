@@ -25,9 +25,10 @@ from official.xlnet.inference.text_parts import Span
 from official.xlnet.modeling.networks import Encoder
 from official.xlnet.runtime.cores import num_cores
 from official.xlnet.tasks.batching import batches_of_equal
+from official.xlnet.tokenization.batches.arguments import checked_texts
 from official.xlnet.tokenization.graph.packing import check_length, pack, padded
 from official.xlnet.tokenization.graph.ragged import ragged
-from official.xlnet.tokenization.tokenizer import Tokenizer, checked_texts
+from official.xlnet.tokenization.tokenizer import Tokenizer
 from official.xlnet.tokenization.word_spans import word_spans
 
 

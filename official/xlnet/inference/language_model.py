@@ -15,7 +15,8 @@ from official.xlnet.errors import ConfigError, require_config, require_data
 from official.xlnet.modeling.models.language_model import LanguageModel, LanguageModule
 from official.xlnet.runtime.host import host_state_kept
 from official.xlnet.runtime.progress import waiting
-from official.xlnet.tokenization.tokenizer import Tokenizer, checked_texts
+from official.xlnet.tokenization.batches.arguments import checked_texts
+from official.xlnet.tokenization.tokenizer import Tokenizer
 
 _BUCKET = 128
 _GENERATED = ("permutation", "causal")  # Values of `objective.kind` whose models generate.

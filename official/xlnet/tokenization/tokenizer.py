@@ -19,16 +19,16 @@ import contextlib
 import functools
 import hashlib
 import itertools
-import numbers
 import os
 import string
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+import struct
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, overload
 
 import numpy as np
 import sentencepiece
 
-from official.xlnet.errors import ArgumentTypeError, DataError, require_data
+from official.xlnet.errors import DataError, require_data
 from official.xlnet.files.arguments import AnyPath
 from official.xlnet.files.public import public
 from official.xlnet.tokenization.added_tokens import (
@@ -38,6 +38,7 @@ from official.xlnet.tokenization.added_tokens import (
     plain,
     rules,
 )
+from official.xlnet.tokenization.batches.cleaning import clean_all
 from official.xlnet.tokenization.sentencepiece_proto import (
     KEEPS_WHITESPACE,
     OF_TOKENIZERS,
@@ -71,7 +72,8 @@ from official.xlnet.tokenization.vocabulary_file import (
 _CONTINUATION_BYTES = range(0x80, 0xC0)
 _FIRST_BYTES_OF_UNSPACED = range(0xE3, 0xEA)
 
-_TEXTS_PER_CALL = 512  # Of SentencePiece, which returns Python's integers.
+_TEXTS_PER_CALL = 1024  # Of SentencePiece.
+_LONG_TEXT = 180  # Characters from which an array of ids is faster than a list of integers.
 
 
 class Tokenizer:
@@ -281,10 +283,12 @@ class Tokenizer:
             cleaned = self.clean(text)
             pieces = self._processor.encode(cleaned, return_type=int)
             if UNK_ID in pieces:
-                self._count_unknown(cleaned, pieces)
+                self._count_unknown([cleaned], np.array(pieces))
             ids = self._split(pieces)
             self._count(np.array(ids, np.int32))
             return ids
+        from official.xlnet.tokenization.batches.arguments import checked_texts
+
         return [row.tolist() for row in self.encode_batch(checked_texts(text))]
 
     def encode_batch(self, texts: Iterable[str]) -> list[np.ndarray]:
@@ -313,19 +317,18 @@ class Tokenizer:
         iterator, parts = iter(texts), [(np.zeros(0, np.int32), np.zeros(0, np.int64))]
         while some := list(itertools.islice(iterator, _TEXTS_PER_CALL)):
             parts.append(self._encode_some(some))
-        ids, lengths = map(np.concatenate, zip(*parts, strict=True))
-        self._count(ids)
-        return ids, lengths
+        ids, lengths = zip(*parts, strict=True)
+        return np.concatenate(ids), np.concatenate(lengths)
 
     def _encode_some(self, texts: list[str]) -> tuple[np.ndarray, np.ndarray]:
-        cleaned = [*map(self.clean, texts)]
-        rows = self._processor.encode(cleaned, return_type=int, num_threads=1)
-        for text, pieces in zip(cleaned, rows, strict=True):
-            if UNK_ID in pieces:
-                self._count_unknown(text, pieces)
-        lengths = np.fromiter(map(len, rows), np.int64, len(rows))
-        ids = np.fromiter(itertools.chain.from_iterable(rows), np.int32, lengths.sum())
-        if len(places := np.flatnonzero(self._is_split[ids])):
+        cleaned = self._clean_all(texts)
+        ids, lengths = self._pieces(cleaned)
+        if len(unknown := np.flatnonzero(ids == UNK_ID)):
+            ends = np.cumsum(lengths)
+            rows = np.unique(np.searchsorted(ends, unknown, side="right")).tolist()
+            pieces = [ids[ends[row] - lengths[row] : ends[row]] for row in rows]
+            self._count_unknown([cleaned[row] for row in rows], np.concatenate(pieces))
+        if len(places := np.flatnonzero(self._is_split.take(ids))):
             parts = [self.splits[i] for i in ids[places].tolist()]
             num_more = np.array([len(part) - 1 for part in parts])
             row = np.searchsorted(np.cumsum(lengths), places, side="right")
@@ -333,28 +336,41 @@ class Tokenizer:
             ids[places] = [part[0] for part in parts]
             more = [i for part in parts for i in part[1:]]
             ids = np.insert(ids, np.repeat(places + 1, num_more), more)
+        self._count(ids)
+        return ids, lengths
+
+    def _pieces(self, cleaned: list[str]) -> tuple[np.ndarray, np.ndarray]:
+        """SentencePiece's ids of cleaned texts, and the number of each; as `encode_flat`."""
+        is_long = sum(map(len, cleaned)) > _LONG_TEXT * len(cleaned)
+        return_type = "numpy" if is_long else int
+        rows = self._processor.encode(cleaned, return_type=return_type, num_threads=1)
+        lengths = np.fromiter(map(len, rows), np.int64, len(rows))
+        if is_long:
+            return np.concatenate(rows), lengths
+        ids = np.empty(lengths.sum(), np.int32)
+        # Half again as fast as `np.fromiter`.
+        struct.pack_into(f"{len(ids)}i", ids, 0, *itertools.chain.from_iterable(rows))
         return ids, lengths
 
     def _count(self, ids: np.ndarray) -> None:
         """Counts tokens, and the characters of those that are known."""
-        is_unknown = ids == UNK_ID
-        num_unknown = int(np.count_nonzero(is_unknown))
-        known_ids = ids[~is_unknown] if num_unknown else ids
-        num_characters = int(self.num_characters[known_ids].sum())
+        num_unknown = int(np.count_nonzero(ids == UNK_ID))
+        num_characters = int(self.num_characters.take(ids).sum())
+        num_characters -= num_unknown * int(self.num_characters[UNK_ID])
         self.counts.update(tokens=len(ids), unknown_tokens=num_unknown, characters=num_characters)
 
-    def _count_unknown(self, cleaned: str, pieces: list[int]) -> None:
-        """Counts the characters of `<unk>` in a text: those that its other pieces leave."""
-        normalized = plain(self._processor.normalize(cleaned))
-        ids = np.array(pieces)
+    def _count_unknown(self, cleaned: list[str], ids: np.ndarray) -> None:
+        """Counts the characters of `<unk>` in texts: those that their other pieces leave.
+
+        Args:
+          cleaned: the texts, cleaned.
+          ids: integers [number of pieces], the pieces of all texts.
+        """
+        from official.xlnet.tokenization.batches.unknown_characters import unknown_counts
+
+        normalized = plain("".join(self._processor.normalize(cleaned)))
         num_known = int(self.num_characters[ids[ids != UNK_ID]].sum())
-        num_unknown = len(normalized) - num_known
-        self.counts.update(characters=num_unknown, unknown_characters=num_unknown)
-        known = self._single_characters
-        lacking = {*normalized} - known
-        for letter in lacking:
-            if letter.swapcase() in known:
-                self.counts["other_case"] += normalized.count(letter)
+        self.counts.update(unknown_counts(normalized, num_known, self._single_characters))
 
     @functools.cached_property
     def _single_characters(self) -> frozenset[str]:
@@ -399,7 +415,8 @@ class Tokenizer:
         self._count(np.array(ids, np.int32))
         if UNK_ID in ids:
             cleaned = self.clean(text)
-            self._count_unknown(cleaned, self._processor.encode(cleaned, return_type=int))
+            pieces = self._processor.encode(cleaned, return_type=int)
+            self._count_unknown([cleaned], np.array(pieces))
         return ids, offsets
 
     @overload
@@ -421,17 +438,11 @@ class Tokenizer:
           DataError: an id is out of range.
           TypeError: an id is not an integer.
         """
-        if isinstance(ids, str | bytes) or not isinstance(ids, Iterable):
-            raise ArgumentTypeError(
-                f"ids: expected integers or rows of integers, got {_type_and_value(ids)}"
-            )
-        rows = list(ids if isinstance(ids, list | tuple) else np.asarray(ids))
+        from official.xlnet.tokenization.batches.arguments import checked_ids
+
+        rows = checked_ids(ids)
         if rows and isinstance(rows[0], Iterable):
             return [self.decode(row) for row in rows]
-        for i in rows:
-            if not isinstance(i, numbers.Integral):
-                raise ArgumentTypeError(f"ids: expected integers, got {_type_and_value(i)}")
-        rows = [int(i) for i in rows]
         self._check(rows)
         return plain(self._processor.decode(rows))
 
@@ -450,6 +461,12 @@ class Tokenizer:
         before, after = self.marks
         cleaned = clean(marked(text, before), *self._cleaning)
         return marked(cleaned, after)
+
+    def _clean_all(self, texts: list[str]) -> list[str]:
+        """As `clean` of each text."""
+        if any(self.marks) or self.keep_whitespace:
+            return [*map(self.clean, texts)]
+        return clean_all(texts, self.lowercase, self.keep_accents)
 
     def _check_space_conventions(self) -> None:
         """Raises `DataError` if the SentencePiece model has other conventions than ours."""
@@ -493,34 +510,6 @@ def _byte_of(processor: Any, piece_id: int) -> int:
     if not processor.is_byte(piece_id):
         return -1
     return int(processor.id_to_piece(piece_id)[1:-1], 16)
-
-
-def checked_texts(texts: Iterable[str]) -> list[str]:
-    """Returns a list of Python's strings; raises `TypeError` unless it is a collection of str."""
-    refused = bytes | Mapping | set | frozenset
-    if (columns := getattr(texts, "columns", getattr(texts, "column_names", None))) is not None:
-        raise ArgumentTypeError(
-            f"text: expected a str or a list of str, got a {type(texts).__name__}; pass one of its "
-            f"columns, such as table[{next(iter(columns), 'text')!r}]"
-        )
-    if isinstance(texts, refused) or not isinstance(texts, Iterable):
-        raise ArgumentTypeError(
-            f"text: expected a str or a list of str, got {_type_and_value(texts)}"
-        )
-    texts = list(texts)
-    for text_index, text in enumerate(texts):
-        if not isinstance(text, str):
-            raise ArgumentTypeError(
-                f"text {text_index}: expected a str, got {_type_and_value(text)}"
-            )
-    # Not as strings of NumPy or of an enumeration, which are shown otherwise.
-    return [str.__str__(text) for text in texts]
-
-
-def _type_and_value(value: object) -> str:
-    """Type and value for an error message; says how bytes become text."""
-    advice = "; bytes become text with .decode()" if isinstance(value, bytes) else ""
-    return f"{type(value).__name__} {value!r:.40}{advice}"
 
 
 def _processor(model_file: str, model_proto: bytes) -> sentencepiece.SentencePieceProcessor:

@@ -6,6 +6,7 @@ import json
 import os
 import pathlib
 import random
+import shutil
 
 import numpy as np
 import pandas
@@ -62,6 +63,15 @@ def test_flags_say_how_text_is_read(tmp_path, text):
     assert found["documents"] == len(documents)
     flags = {"input": tmp_path / "a.txt", "output": tmp_path / "vocab", "size": 80, **read}
     assert command("vocab", sample_bytes=3000, **flags)["vocab_size"] == 80
+
+
+def test_another_vocabulary_in_the_same_directory(tmp_path, text):
+    """A process reads both from one path, one after the other."""
+    prepare(text, tmp_path / "one", vocabulary_dir())
+    shutil.rmtree(tmp_path / "one")
+    for name in ("one", "other"):
+        prepare(text, tmp_path / name, vocabulary_dir(190))
+    assert contents(tmp_path / "one") == contents(tmp_path / "other")
 
 
 def test_a_frame_is_read_as_its_parquet_file(tmp_path):

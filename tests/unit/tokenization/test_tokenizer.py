@@ -12,6 +12,7 @@ import sentencepiece
 import tensorflow as tf
 
 from official.xlnet.tokenization import tokenizer as tokenizer_module
+from official.xlnet.tokenization.batches.cleaning import clean_all
 from official.xlnet.tokenization.offsets import clean_with_alignment
 from official.xlnet.tokenization.special_tokens import SPECIAL_PIECES
 from official.xlnet.tokenization.text_cleaning import clean
@@ -79,6 +80,17 @@ def characters_of(processor, tokenizer, texts):
         "other_case": other_case,
     }
     return {name: count for name, count in counts.items() if count or name == "characters"}
+
+
+@pytest.mark.parametrize("cleaning", itertools.product([False, True], repeat=2))
+def test_batches_are_cleaned_as_each_text(cleaning):
+    """Wherever the one text is that has something to clean, and at any place of it."""
+    odd = ("\t", " ", "  ", "''", "'", "``", "\0", "\x7f", "\x1f", "é", "\u3000", "\ud800", "ﬁ")
+    for fault in odd:
+        for text in (fault, f"{fault}A b", f"A {fault}b", f"A{fault}b", f"A b{fault}"):
+            for texts in ([text], [text, "C"], ["C d", text, "E"], ["", text], ["C", "", text]):
+                expected = [clean(each, *cleaning) for each in texts]
+                assert clean_all(texts, *cleaning) == expected, (texts, cleaning)
 
 
 def test_digit_commas_are_split(vocab_file, tokenizer):

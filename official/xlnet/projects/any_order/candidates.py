@@ -29,8 +29,9 @@ from official.xlnet.inference.language_model import (
 from official.xlnet.inference.network.inference_encoder import finite
 from official.xlnet.inference.scoring import Scorer
 from official.xlnet.modeling.models.language_model import LanguageModel
+from official.xlnet.tokenization.batches.arguments import checked_texts
 from official.xlnet.tokenization.blanks import BlankText, parse_blanks
-from official.xlnet.tokenization.tokenizer import Tokenizer, checked_texts
+from official.xlnet.tokenization.tokenizer import Tokenizer
 
 # Sequences of a beam: twice the candidates and some more, after the last piece many times as many.
 _WIDTH, _LAST = 16, 8

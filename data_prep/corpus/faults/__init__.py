@@ -1,0 +1,1 @@
+"""Text that cannot be read as it is."""

@@ -1,0 +1,1 @@
+"""Batches of texts: checks, normalization and counts."""
