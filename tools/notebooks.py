@@ -58,7 +58,7 @@ def execute(name: str, folder: str | os.PathLike, made: str | os.PathLike) -> tu
     def measure(**_: Any) -> None:
         peaks.append(_peak_gigabytes(client.km.provisioner.pid))
 
-    client = NotebookClient(
+    client: Any = NotebookClient(
         notebook,
         timeout=900,
         kernel_name="python3",

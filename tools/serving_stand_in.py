@@ -46,6 +46,8 @@ from tensorflow_serving.apis import (
     prediction_service_pb2_grpc,
 )
 
+from official.xlnet.runtime.start.native_logs import hide_below_errors
+
 _WARMUP_FILE = "assets.extra/tf_serving_warmup_requests"
 _THREADS = 8  # gRPC worker threads.
 _MAX_MESSAGE_BYTES = 1 << 30
@@ -364,14 +366,15 @@ def _to_json(value: np.ndarray) -> Any:
 def main(_: list[str]) -> None:
     """Serves until interrupted."""
     tf.get_logger().setLevel("ERROR")
-    print(f"loading {_BASE_PATH.value}", file=sys.stderr, flush=True)
-    with _STARTING:
-        address = _NAME.value, _PORT.value, _REST_PORT.value
-        stand_in = StandIn(_BASE_PATH.value, *address, _POLL.value)
-    ready = f"ready: gRPC on port {stand_in.port}, REST on port {stand_in.rest_port}"
-    print(ready, file=sys.stderr, flush=True)
-    print(json.dumps({"port": stand_in.port, "rest_port": stand_in.rest_port}), flush=True)
+    hide_below_errors(os.path.dirname(tf.__file__))
     with contextlib.suppress(KeyboardInterrupt):
+        with _STARTING:
+            print(f"loading {_BASE_PATH.value}", file=sys.stderr, flush=True)
+            address = _NAME.value, _PORT.value, _REST_PORT.value
+            stand_in = StandIn(_BASE_PATH.value, *address, _POLL.value)
+        ready = f"ready: gRPC on port {stand_in.port}, REST on port {stand_in.rest_port}"
+        print(ready, file=sys.stderr, flush=True)
+        print(json.dumps({"port": stand_in.port, "rest_port": stand_in.rest_port}), flush=True)
         stand_in.join()
 
 

@@ -4,6 +4,7 @@ import itertools
 import json
 import os
 import pathlib
+import re
 import shlex
 import signal
 import socket
@@ -62,8 +63,8 @@ def test_the_commands_to_try_an_export_answer_and_end_quietly(world, tmp_path, m
             connect(f"localhost:{port}", "unknown").input_names()
         process.send_signal(signal.SIGINT)
         out_text, err = process.communicate()
-    # But for lines of TensorFlow's C++ code, which the program does not hide.
-    lines = [x for x in err.splitlines() if not x.startswith(("I0000", "W0000", "WARNING: All"))]
+    # On a busy machine it says that it is loading.
+    lines = [x for x in err.splitlines() if not re.fullmatch(r"loading: \d+ s", x)]
     assert (process.returncode, out_text) == (0, "")
     assert lines[:2] == ["loading TensorFlow", f"loading {base}"] and len(lines) == 3
     assert lines[2].startswith(f"ready: gRPC on port {port}, REST on port ")
