@@ -147,7 +147,13 @@ class CheckedSequence(keras.utils.Sequence):
         self._source, self._checks = source, checks
 
     def __getitem__(self, index: int) -> Any:
-        return self._checks.batch(self._source[index])
+        batch = self._checks.batch(self._source[index])
+        if getattr(self._source, "use_multiprocessing", False):
+            from official.xlnet.modeling.models.user_arrays import require_one_length_in_workers
+
+            is_ragged = any(isinstance(x, tf.RaggedTensor) for x in tf.nest.flatten(batch))
+            require_one_length_in_workers(is_worker=is_ragged)
+        return batch
 
     def __len__(self) -> int:
         return len(self._source)

@@ -20,7 +20,11 @@ from official.xlnet.modeling.ops.keras import (
     require_no_other_keras,
     sum_before_clipping,
 )
-from official.xlnet.modeling.ops.keras_files import as_of_this_keras
+from official.xlnet.modeling.ops.keras_files import (
+    as_of_this_keras,
+    is_compiled_by_keras_3,
+    require_no_keras_3,
+)
 
 if TYPE_CHECKING:
     from official.xlnet.modeling.heads.label_rule import LabelRule
@@ -123,6 +127,7 @@ class CheckedFit(CheckedWeights, GuardedLayer, keras.Model):
         try:
             settings = keras.saving.deserialize_keras_object(as_of_this_keras(config))
         except (TypeError, ValueError) as error:
+            require_no_keras_3(is_compiled_by_keras_3(config))
             raise ConfigError(
                 f"expected an optimizer, loss and metrics of {keras.__name__}, got others in the "
                 "file, maybe of the other Keras: load it with compile=False, and compile again"

@@ -95,18 +95,19 @@ def _rows(rows: list, where: str) -> Any:
         "rows of one length",
         f"rows of the shapes {arrays[0].shape}, {arrays[1].shape}, …",
     )
-    return _ragged(arrays)
+    require_one_length_in_workers(is_worker=not may_use_tensorflow())
+    values = np.concatenate([array for array in arrays if array.size])
+    return tf.RaggedTensor.from_row_lengths(values, [len(array) for array in arrays])
 
 
-def _ragged(rows: list[np.ndarray]) -> Any:
-    """Rows as a ragged tensor; in a worker process of a `PyDataset`, padded on the left."""
-    values = np.concatenate([row for row in rows if row.size])
-    lengths = np.array([len(row) for row in rows])
-    if may_use_tensorflow():
-        return tf.RaggedTensor.from_row_lengths(values, lengths)
-    padded = np.full([len(rows), lengths.max()], PAD_ID, values.dtype)
-    padded[np.arange(lengths.max()) >= lengths.max() - lengths[:, None]] = values
-    return padded
+def require_one_length_in_workers(is_worker: bool) -> None:
+    """Raises `DataError` for rows of several lengths in a worker process of a `PyDataset`."""
+    require_data(
+        not is_worker,
+        "inputs",
+        "rows of one length, as worker processes (use_multiprocessing) return arrays",
+        f"rows of several lengths: pad them on the left with <pad>, {PAD_ID}",
+    )
 
 
 def _has_elements(row: Any) -> bool:

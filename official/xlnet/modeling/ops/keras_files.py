@@ -51,6 +51,13 @@ def is_config_of_keras_3(config: dict[str, Any]) -> bool:
     return isinstance(policy, dict) and policy.get("class_name") == "DTypePolicy"
 
 
+def is_compiled_by_keras_3(compile_config: dict[str, Any]) -> bool:
+    """Whether arguments of `compile` in a file were written by Keras 3, as its optimizer says."""
+    optimizer = compile_config.get("optimizer")
+    settings = optimizer.get("config") if isinstance(optimizer, dict) else None
+    return isinstance(settings, dict) and not set(_OF_KERAS_2_ALONE) & settings.keys()
+
+
 def is_file_of_keras_3(store: Any) -> bool:
     """Whether a model's variables were written by Keras 3.
 

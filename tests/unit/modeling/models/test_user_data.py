@@ -15,7 +15,6 @@ from official.xlnet.modeling.models.user_arrays import as_arrays
 from official.xlnet.modeling.models.xlnet_classifier import XLNetClassifier
 from official.xlnet.modeling.models.xlnet_task_model import XLNetTaskModel
 from official.xlnet.modeling.ops.keras import IS_KERAS_3, keras
-from official.xlnet.tokenization.special_tokens import PAD_ID
 from tests.helpers.tiny import VOCAB, tiny_config, tiny_encoder
 
 CLASSES, ROWS, LENGTH = 3, 5, 7
@@ -214,22 +213,20 @@ def checked_batch(rows, labels, weights=None):
 
 def test_worker_processes_of_a_sequence_check_batches_without_tensorflow():
     tf.constant(0)  # A process that is forked now cannot use TensorFlow.
-    rows, labels = (
-        [row[:length] for row, length in zip(IDS, [3, 7, 0, 1, 5], strict=True)],
-        IDS[:, 0],
-    )
-    rows, labels = [row.tolist() for row in rows], labels % CLASSES
-    expected = checked_batch(rows, labels)[0]
+    rows, labels, weights = IDS.tolist(), IDS[:, 0] % CLASSES, np.ones(ROWS, np.float32)
+    wrong = {
+        "labels: expected .*got -1 in row 1": (rows, labels - 1 - labels[0]),
+        "token_ids: expected ids from 0": ((IDS + VOCAB).tolist(), labels),
+        "inputs: expected rows of one length, .*<pad>, 5": ([rows[0], *rows[1:-1], [9]], labels),
+    }
     with multiprocessing.get_context("fork").Pool(1) as pool:
-        for batch in ((rows, labels), (rows, labels, np.ones(ROWS, np.float32))):
+        for batch in ((rows, labels), (rows, labels, weights)):
             found = pool.apply_async(checked_batch, batch).get(60)
-            padded = np.full(found[0].shape, PAD_ID)
-            for row, ids in zip(padded, rows, strict=True):
-                row[len(row) - len(ids) :] = ids
-            np.testing.assert_array_equal(found[0], padded)
-            assert len(found) == len(batch) and found[0].shape[1] == expected.bounding_shape()[1]
-        with pytest.raises(DataError, match=r"labels: expected .*got -1 in row 1"):
-            pool.apply_async(checked_batch, (rows, labels - 1 - labels[0])).get(60)
+            for values, expected in zip(found, batch, strict=True):
+                np.testing.assert_array_equal(values, expected)
+        for message, batch in wrong.items():
+            with pytest.raises(DataError, match=message):
+                pool.apply_async(checked_batch, batch).get(60)
 
 
 def test_lists_of_rows_of_several_lengths_in_a_call():
