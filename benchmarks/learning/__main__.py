@@ -172,7 +172,7 @@ def _lanes(model_dir: str, data_dir: str) -> tuple[np.ndarray, np.ndarray]:
     return sums, sizes
 
 
-def context_lengths(run: Mapping[str, Any], texts: Sequence[int] | None = None) -> dict[str, int]:
+def context_lengths(run: Mapping[str, Any], texts: np.ndarray | None = None) -> dict[str, int]:
     """Relative effective context of each row of a run, in words.
 
     Args:
@@ -206,16 +206,16 @@ def tables(runs: Sequence[dict[str, Any]]) -> dict[str, str]:
         rows.append([title, found[0]["steps"], *cells, mean_and_interval(words, 1) + cap])
     others = [name for name in ROWS if name != "with"]
     differences = [
-        difference
+        each
         for name in others
-        for difference in (
+        for each in (
             _ahead_in_loss(runs, name),
             *(_ahead_in_last_words(runs, name, n) for n in _SHOWN),
             _ahead_in_context(runs, name),
         )
     ]
-    cells = iter(with_verdicts(differences))
-    lines = [[ROWS[name][0], *itertools.islice(cells, len(columns))] for name in others]
+    compared = iter(with_verdicts(differences))
+    lines = [[ROWS[name][0], *itertools.islice(compared, len(columns))] for name in others]
     verdicts = [["with memory, against", *columns], *lines]
     return {"memory": markdown_table(rows), "memory_differences": markdown_table(verdicts)}
 
@@ -231,7 +231,7 @@ def _ahead_in_loss(runs: Sequence[dict[str, Any]], name: str) -> Difference:
     values = [theirs["loss"] - ours["loss"] for ours, theirs in pairs]
     sums = np.array([[row["of_lanes"] for row in pair] for pair in pairs])
     lanes = over_texts(sums, np.array([ours["sizes"] for ours, _ in pairs]))
-    return difference(np.mean(values), over_runs(values), lanes)
+    return difference(float(np.mean(values)), over_runs(values), lanes)
 
 
 def _ahead_in_last_words(runs: Sequence[dict[str, Any]], name: str, length: int) -> Difference:
@@ -246,7 +246,7 @@ def _ahead_in_last_words(runs: Sequence[dict[str, Any]], name: str, length: int)
 def _ahead_in_context(runs: Sequence[dict[str, Any]], name: str) -> Difference:
     """What memory lengthens the context by; its error is of seeds and (bootstrap) of passages."""
 
-    def gains(texts: Sequence[int] | None = None) -> list[int]:
+    def gains(texts: np.ndarray | None = None) -> list[int]:
         contexts = [context_lengths(run, texts) for run in runs]
         return [context["with"] - context[name] for context in contexts]
 
@@ -254,7 +254,7 @@ def _ahead_in_context(runs: Sequence[dict[str, Any]], name: str) -> Difference:
     random = np.random.default_rng(0)
     draws = [np.mean(gains(random.integers(number, size=number))) for _ in range(_RESAMPLES)]
     of_passages = float(np.var(draws, ddof=1)), number - 1
-    return difference(np.mean(gains()), over_runs(gains()), of_passages)
+    return difference(float(np.mean(gains())), over_runs(gains()), of_passages)
 
 
 if __name__ == "__main__":

@@ -2,9 +2,11 @@
 
     python -m benchmarks.learning.any_order --text=FILE --output=DIR --document=docs/experiments.md
 
-Trains the network of configs/ablation by permutation language modeling with K = 1, 2, 6 and 7, by
-absorbing diffusion and from left to right, in equal compute; permutations with an equal number of
-targets, too; and with K = 1 a network of one layer, for the consistency of orders. Texts of every
+Trains the network of configs/ablation by permutation language modeling with K = 1, 2 and 6, by
+absorbing diffusion and from left to right, in equal compute: with an order of the whole window and
+no memory in any row, and as the recipes do, with orders in halves of a window and memory; and
+permutations with an equal number of targets. Each row's learning rate is the best of `--rates` in a
+third of the steps, by its own loss on the held-out windows of the training text. Texts of every
 tenth document, which training does not see, are read in several orders. Finished runs are kept,
 interrupted ones resume.
 """
@@ -16,7 +18,8 @@ import json
 import os
 import sys
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -29,6 +32,7 @@ from benchmarks.harness.verdicts import (
     half_interval,
     mean_and_interval,
     over_runs,
+    over_texts,
     with_verdicts,
 )
 from benchmarks.learning import ablation
@@ -41,29 +45,41 @@ from benchmarks.learning.common import (
     kept,
     parse_experiment,
     publish,
+    train,
 )
 from official import xlnet
-from official.xlnet.inference.scoring_windows import window_length
 from official.xlnet.tasks.reports import PREDICTIONS_FILE
 
 # What results depend on besides training and recipes; see `harness.sources`.
 CODE = (
+    "benchmarks.learning.any_order:_loss_at",
     "benchmarks.learning.any_order:_run",
     "benchmarks.learning.any_order:split",
     "benchmarks.learning.ablation:prepare_data",
     "official.xlnet.inference.scoring",
     "official.xlnet.modeling.models.xlnet_classifier",
     "official.xlnet.modeling.objectives.causal_lm",
-    "official.xlnet.projects.any_order.consistency",
 )
 
-# Of "permutation, K = 6"; other rows take as many as cost the same, or have as many targets.
-_STEPS = 1600
 _FORWARD = ("objective.kind=causal", "model.attention_type=uni", "data.bidirectional=false")
 _SPAN = 8  # Tokens in the middle of a text that are filled in.
 _PASSES = (1, 2, 4, 8)
+_TOKENS = range(25, 33)  # Lengths of the texts, in one window: one graph reads them all.
 _NUM_ORDERS = 4
-_PERMUTED = ("k1", "k2")  # Rows with as many targets as K = 6, too; K = 7 nearly has them.
+_PERMUTED = ("k1", "k2")  # Rows with as many targets as K = 6, too.
+_COMPUTE, _TARGETS = "compute", "targets"  # What a row has as much of as "permutation, K = 6".
+
+
+class Design(NamedTuple):
+    """Where the orders of training are drawn.
+
+    Attributes:
+      title: how the tables call it.
+      settings: `key=value` overrides of all rows.
+    """
+
+    title: str
+    settings: tuple[str, ...] = ()
 
 
 class Row(NamedTuple):
@@ -72,41 +88,64 @@ class Row(NamedTuple):
     Attributes:
       title: how the tables call it.
       recipe: file name in configs/ablation.
+      costs: CPU time of a step in each design, relative to that of K = 6.
       settings: what differs from the recipe.
-      cost: CPU time of a step, relative to that of K = 6; 0: costs are not compared.
     """
 
     title: str
     recipe: str
+    costs: Mapping[str, float]
     settings: tuple[str, ...] = ()
-    cost: float = 1.0
 
 
-ROWS = {
-    "k1": Row("permutation, K = 1", "xlnet_k1", cost=1.5),
-    "k2": Row("permutation, K = 2", "xlnet_k2", cost=1.2),
-    "k6": Row("permutation, K = 6", "xlnet_k6"),
-    "k7": Row("permutation, K = 7", "xlnet_k7"),
-    "diffusion": Row("absorbing diffusion", "absorbing_diffusion"),
-    "causal": Row("causal model", "xlnet_k6", _FORWARD, cost=0.6),
-    "shallow": Row("permutation, K = 1, one layer", "xlnet_k1", ("model.num_layers=1",), cost=0.0),
+class Run(NamedTuple):
+    """A row of the tables, which several seeds train.
+
+    Attributes:
+      design: a key of `DESIGNS`.
+      row: a key of `ROWS`.
+      equal: `_COMPUTE` or `_TARGETS`.
+      steps: number of training steps.
+    """
+
+    design: str
+    row: str
+    equal: str
+    steps: int
+
+    @property
+    def title(self) -> str:
+        """How the tables call it."""
+        targets = f", targets of {ROWS['k6'].title}" if self.equal == _TARGETS else ""
+        return f"{ROWS[self.row].title}, {DESIGNS[self.design].title}{targets}"
+
+
+DESIGNS = {
+    "whole": Design("whole window", ("data.reuse_len=0", "model.mem_len=0")),
+    "halves": Design("halves, memory"),
 }
-
-
-def _even(steps: float) -> int:
-    return 10 * round(steps / 10)
-
-
-_EQUAL_COMPUTE = {name: _even(_STEPS / row.cost) for name, row in ROWS.items() if row.cost}
-_EQUAL_STEPS = {"shallow": _EQUAL_COMPUTE["k1"]}
+ROWS = {
+    "k1": Row("K = 1", "xlnet_k1", {"whole": 1.65, "halves": 1.5}),
+    "k2": Row("K = 2", "xlnet_k2", {"whole": 1.5, "halves": 1.2}),
+    "k6": Row("K = 6", "xlnet_k6", {"whole": 1.0, "halves": 1.0}),
+    "diffusion": Row("diffusion", "absorbing_diffusion", {"whole": 1.0, "halves": 1.0}),
+    "causal": Row("causal", "xlnet_k6", {"whole": 0.9, "halves": 0.6}, _FORWARD),
+}
 _READINGS = {
     "left_to_right": "left to right, bits per byte",
     "random": "random orders, bits per byte",
     "span": "span, nats per token",
     "pseudo": "pseudo-log-likelihood, nats per token",
+    "deviation": "deviation of orders, nats",
+}
+_UNITS = {  # What the size of a text is in, of which a reading is the mean.
+    "left_to_right": "byte",
+    "random": "byte",
+    "span": "span",
+    "pseudo": "token",
+    "deviation": "text",
 }
 _ACCURACY = "accuracy, "  # Readings that begin so are better if higher.
-_AGREEMENT = {"deviation": "deviation, nats", "halves_gap": "gap of halves, nats"}
 
 
 def main() -> None:
@@ -114,39 +153,84 @@ def main() -> None:
         __doc__,
         CODE,
         text=TEXT,
+        designs=flag(list(DESIGNS), "where orders are drawn"),
         rows=flag(list(ROWS), "rows to train"),
+        equal=flag([_COMPUTE, _TARGETS], "what rows have as much of as K = 6"),
+        steps=flag(1600, "training steps of K = 6"),
+        rates=flag(["1.5e-3", "3e-3", "6e-3"], "learning rates to try"),
         seeds=SEEDS,
         minutes=MINUTES,
         set=SET,
-        texts=flag(200, "number of texts to read"),
+        texts=flag(200, "number of texts, of which those of 25 to 32 tokens are read"),
         finetune=repeated("TRAIN,DEV: tables to fine-tune on, in a folder named as the data set"),
     )
     deadline = time.monotonic() + 60 * flags.minutes
     training_text, texts = split(flags.text, flags.output, flags.texts)
     ablation.prepare_data(training_text, flags.output, flags.set)
-    for seed in range(flags.seeds):
-        for name, steps in runs_of(flags.rows):
-            path = os.path.join(flags.output, "runs", f"{name}-{steps}-{seed}.json")
-            if time.monotonic() < deadline or os.path.exists(path):
-                recipe = ablation.recipe_of(ROWS[name].recipe)
-                kept(path, lambda: _run(flags, name, steps, seed, texts), recipe, code=CODE)  # noqa: B023
+
+    def result(folder: str, name: str, run: Run, work: Callable[[], dict]) -> dict | None:
+        path = os.path.join(flags.output, folder, f"{name}.json")
+        if time.monotonic() > deadline and not os.path.exists(path):
+            return None
+        return kept(path, work, ablation.recipe_of(ROWS[run.row].recipe), code=CODE)
+
+    for seed, run in itertools.product(range(flags.seeds), runs_of(flags)):
+        name = f"{run.design}-{run.row}-{run.steps}"
+        tried: dict[str, float | None] = {}
+        for rate in flags.rates:
+            found = result("rates", f"{name}-{rate}", run, partial(_loss_at, flags, run, rate))
+            tried |= {rate: found["loss"]} if found else {}
+        if len(tried) == len(flags.rates):
+            result("runs", f"{name}-{seed}", run, partial(_run, flags, run, tried, seed, texts))
     runs = ablation.read_results(flags.output)
     if flags.document:
         publish(flags.document, "readings", runs, tables(runs))
     print(json.dumps({"runs": len(runs)}))
 
 
-def runs_of(rows: Sequence[str]) -> list[tuple[str, int]]:
-    """Pairs of a row and its number of steps: at equal compute or steps, and equal targets."""
-    targets = _num_predict("k6")
-    found = [(name, (_EQUAL_COMPUTE | _EQUAL_STEPS)[name]) for name in rows]
-    permuted = [name for name in rows if name in _PERMUTED]
-    found += [(name, _even(_STEPS * targets / _num_predict(name))) for name in permuted]
-    return list(dict.fromkeys(found))
+def runs_of(flags: Any) -> list[Run]:
+    """Runs of each seed: rows of equal compute in both designs, and of equal targets in the first.
+
+    Args:
+      flags: of the command line; `designs`, `rows`, `equal` and `steps` count.
+    """
+    found = []
+    if _COMPUTE in flags.equal:
+        for design, row in itertools.product(flags.designs, flags.rows):
+            steps = _even(flags.steps / ROWS[row].costs[design])
+            found.append(Run(design, row, _COMPUTE, steps))
+    if _TARGETS in flags.equal and "whole" in flags.designs:
+        for row in (row for row in _PERMUTED if row in flags.rows):
+            steps = flags.steps * _num_predict("k6") / _num_predict(row)
+            found.append(Run("whole", row, _TARGETS, _even(steps)))
+    return found
+
+
+def _even(steps: float) -> int:
+    return 10 * round(steps / 10)
 
 
 def _num_predict(row: str) -> int:
     return ablation.configuration(ROWS[row].recipe, [*ROWS[row].settings]).data.num_predict
+
+
+def _configuration(flags: Any, run: Run, steps: int, rate: str, seed: int) -> tuple[Any, str]:
+    """The configuration of a run, and its data set."""
+    row = ROWS[run.row]
+    settings = [*row.settings, *DESIGNS[run.design].settings, *flags.set]
+    settings += [f"learning_rate={rate}", f"num_steps={steps}", f"warmup_steps={steps // 10}"]
+    config = ablation.configuration(row.recipe, settings, seed)
+    return config, os.path.join(flags.output, "both" if config.data.bidirectional else "forward")
+
+
+def _loss_at(flags: Any, run: Run, rate: str) -> dict[str, Any]:
+    """Loss of the row's own objective on held-out windows after a third of the steps."""
+    print(*run, rate, file=sys.stderr, flush=True)
+    config, data = _configuration(flags, run, run.steps // 3, rate, seed=0)
+    name = f"{run.design}-{run.row}-{run.steps}-{rate}"
+    model_dir = os.path.join(flags.output, "models", name)
+    train(config, data, model_dir)
+    return {"loss": xlnet.evaluate(model_dir, data)["loss"]}
 
 
 def split(text: str, output: str, number: int) -> tuple[str, list[str]]:
@@ -158,7 +242,7 @@ def split(text: str, output: str, number: int) -> tuple[str, list[str]]:
       number: number of texts.
 
     Returns:
-      The path of the rest, and `number` sentences of the other documents, of 60 to 140 characters.
+      The path of the rest, and `number` sentences of the other documents, of 60 to 110 characters.
     """
     with open(text, encoding="utf-8") as file:
         documents = file.read().split("\n\n")
@@ -170,30 +254,35 @@ def split(text: str, output: str, number: int) -> tuple[str, list[str]]:
         sentence.strip() + "."
         for line in lines
         for sentence in line.rstrip(".").split(". ")
-        if 60 <= len(sentence.strip()) < 140
+        if 60 <= len(sentence.strip()) < 110
     ]
     chosen = sorted(np.random.default_rng(0).permutation(len(sentences))[:number])
     return path, [sentences[n] for n in chosen]
 
 
-def _run(flags: Any, name: str, steps: int, seed: int, texts: Sequence[str]) -> dict[str, Any]:
-    """Trains one row with one seed, and reads the texts with it."""
-    print(f"{name}, {steps} steps, seed {seed}", file=sys.stderr, flush=True)
-    row = ROWS[name]
-    settings = [*row.settings, *flags.set, f"num_steps={steps}", f"warmup_steps={steps // 10}"]
-    config = ablation.configuration(row.recipe, settings, seed)
-    data = os.path.join(flags.output, "both" if config.data.bidirectional else "forward")
-    model_dir = os.path.join(flags.output, "models", f"{name}-{steps}-{seed}")
-    start = time.process_time()
-    xlnet.pretrain(config, data, model_dir)
-    result: dict[str, Any] = {"row": name, "seed": seed, "steps": steps}
-    result["targets"] = steps * config.training.batch_size * config.data.num_predict
-    result["cpu_seconds"] = round(time.process_time() - start, 1)
+def _run(
+    flags: Any, run: Run, tried: Mapping[str, float | None], seed: int, texts: Sequence[str]
+) -> dict[str, Any]:
+    """Trains one row with one seed at its best rate, and reads the texts with it."""
+    finite = {rate: loss for rate, loss in tried.items() if loss is not None}  # NaN is null.
+    rate = min(finite, key=lambda rate: finite[rate])
+    print(*run, rate, f"seed {seed}", file=sys.stderr, flush=True)
+    config, data = _configuration(flags, run, run.steps, rate, seed)
+    name = f"{run.design}-{run.row}-{run.steps}-{seed}"
+    model_dir = os.path.join(flags.output, "models", name)
+    cpu_seconds = train(config, data, model_dir)
+    result = run._asdict() | {
+        "tried": tried,
+        "rate": rate,
+        "seed": seed,
+        "cpu_seconds": cpu_seconds,
+    }
+    result["targets"] = run.steps * config.training.batch_size * config.data.num_predict
     scorer = xlnet.Scorer(xlnet.load_pretrainer(model_dir), xlnet.load_tokenizer(model_dir))
-    result |= readings(scorer, texts, is_causal=name == "causal")
-    if name != "causal":
-        result |= agreement(scorer, texts, window_length(config))
-    for tables in (pair.split(",") for pair in flags.finetune if row.cost):
+    texts = [x for x in texts if len(scorer.tokenizer.encode(x)) in _TOKENS]
+    is_causal = config.objective.kind == "causal"
+    result |= {"num_texts": len(texts)} | readings(scorer, texts, is_causal)
+    for tables in (pair.split(",") for pair in flags.finetune):
         task = os.path.basename(os.path.dirname(os.path.abspath(tables[0])))
         overrides = [*ablation.FINETUNING, f"training.seed={seed}"]
         output = f"{model_dir}-{task}"
@@ -214,20 +303,27 @@ def readings(scorer: xlnet.Scorer, texts: Sequence[str], is_causal: bool) -> dic
     Returns:
       `left_to_right`, `random`: bits per byte of whole texts. `pseudo`, `span`: nats per token;
       `span` is `passes` with one token a pass. `passes`: {number of passes: nats per token}.
-      `of_texts`: {reading: [[sum, size] of each text]}, of which readings are the ratios.
+      `deviation`: standard deviation of log p of a text over random orders, in nats.
+      `of_texts`: {reading: sum of each text}, and `sizes`: {unit of `_UNITS`: size of each text},
+      of which readings are the ratios.
     """
-    found: dict[str, Any] = {"of_texts": {}}
-    for order in ("left_to_right",) if is_causal else ("left_to_right", "random", "pseudo"):
-        pairs = []
-        for score in scorer(texts, order, _NUM_ORDERS):
-            if order == "pseudo":
-                pairs.append([-score.total, len(score.pieces)])
-            else:
-                pairs.append([-score.total / np.log(2), len(score.text.encode())])
-        found["of_texts"][order] = np.round(pairs, 4).tolist()
-        total, size = np.sum(pairs, axis=0)
-        found[order] = float(total / size)
-    of_texts = [(score.text, score.offsets) for score in scorer(texts)]
+    whole = scorer(texts)
+    sizes = {
+        "byte": [len(score.text.encode()) for score in whole],
+        "token": [len(score.pieces) for score in whole],
+        "text": [1] * len(whole),
+    }
+    sums = {"left_to_right": [-score.total / np.log(2) for score in whole]}
+    if not is_causal:
+        random, pseudo = scorer(texts, "random", _NUM_ORDERS), scorer(texts, "pseudo")
+        sums["random"] = [-score.total / np.log(2) for score in random]
+        sums["pseudo"] = [-score.total for score in pseudo]
+        sums["deviation"] = [np.std(score.order_totals, ddof=1) for score in random]
+    found: dict[str, Any] = {
+        reading: float(np.sum(values) / np.sum(sizes[_UNITS[reading]]))
+        for reading, values in sums.items()
+    }
+    of_texts = [(score.text, score.offsets) for score in whole]
     # A lone word mark is a token without characters, which a span cannot name.
     named = [(text, spans) for text, spans in of_texts if all(a < b for a, b in spans)]
     found["passes"] = {}
@@ -235,19 +331,10 @@ def readings(scorer: xlnet.Scorer, texts: Sequence[str], is_causal: bool) -> dic
         losses = _span_losses(scorer, named, passes, is_causal)
         found["passes"][passes] = float(losses.mean())
         if passes == _SPAN:
-            sums = losses.sum(axis=1).round(4).tolist()
-            found["of_texts"]["span"] = [[total, _SPAN] for total in sums]
-    return found | {"span": found["passes"][_SPAN]}
-
-
-def agreement(scorer: xlnet.Scorer, texts: Sequence[str], window: int) -> dict[str, float]:
-    """Fields of `Consistency`, in nats: means over the texts of at most `window` tokens."""
-    from official.xlnet.projects.any_order.consistency import consistency, mean_consistency
-
-    short = [score.text for score in scorer(texts) if len(score.pieces) <= window]
-    means = mean_consistency(consistency(scorer, short))
-    del means["compared_texts"]
-    return means
+            sums["span"] = losses.sum(axis=1)
+            sizes["span"] = [_SPAN] * len(named)
+    found["span"] = found["passes"][_SPAN]
+    return found | {"of_texts": {x: np.round(sums[x], 2).tolist() for x in sums}, "sizes": sizes}
 
 
 def _span_losses(
@@ -274,44 +361,65 @@ def _span_losses(
 
 
 def tables(runs: Sequence[dict[str, Any]]) -> dict[str, str]:
-    """Formats the readings of each row at equal compute, and the consistency of all runs."""
-    return {
-        "equal_compute": _readings(runs, _EQUAL_COMPUTE),
-        "differences": _differences(_of(runs, _EQUAL_COMPUTE), "k1"),
-        "consistency": _consistency(runs),
-    }
+    """Formats the readings of each row, and differences at equal compute and with equal targets."""
+    rows = _by_row(runs)
+    compute = {(run.design, run.row): run for run in rows if run.equal == _COMPUTE}
+    pairs = [
+        (compute[design, "k1"], other)
+        for (design, row), other in compute.items()
+        if row != "k1" and (design, "k1") in compute
+    ]
+    if ours := compute.get(("whole", "k6")):
+        pairs += [(ours, other) for other in rows if other.equal == _TARGETS]
+    return {"readings": _readings(rows), "differences": _differences(rows, pairs)}
+
+
+def _by_row(runs: Iterable[dict[str, Any]]) -> dict[Run, list[dict[str, Any]]]:
+    """Results of the seeds of each row, in the order of the tables."""
+    rows: dict[Run, list[dict[str, Any]]] = {}
+    for run in runs:
+        rows.setdefault(Run(*(run[name] for name in Run._fields)), []).append(run)
+    places = [*DESIGNS], [*ROWS]
+
+    def place(run: Run) -> tuple:
+        return run.equal, places[0].index(run.design), places[1].index(run.row)
+
+    return {run: rows[run] for run in sorted(rows, key=place)}
 
 
 def passes(runs: Sequence[dict[str, Any]]) -> dict[str, dict[str, tuple[float, float]]]:
-    """Loss of spans at equal compute, for the picture.
+    """Loss of spans at equal compute with an order of the whole window, for the picture.
 
     Returns:
       {title of a row: {number of passes: mean in nats per token, and half of its interval}}.
     """
     lines: dict[str, dict[str, tuple[float, float]]] = {}
-    for name, found in _of(runs, _EQUAL_COMPUTE).items():
-        values = {number: [run["passes"][number] for run in found] for number in found[0]["passes"]}
-        means = {number: (float(np.mean(x)), half_interval(x)) for number, x in values.items()}
-        lines[ROWS[name].title] = means
+    for row, found in _by_row(runs).items():
+        if (row.design, row.equal) == ("whole", _COMPUTE):
+            values = {n: [run["passes"][n] for run in found] for n in found[0]["passes"]}
+            means = {n: (float(np.mean(x)), half_interval(x)) for n, x in values.items()}
+            lines[ROWS[row.row].title] = means
     return lines
 
 
-def _differences(runs: Mapping[str, Sequence[dict]], base: str) -> str:
-    """What a row is ahead of the others by, in every reading that is printed, paired by seed."""
-    names = [name for name in runs if name != base]
-    columns = _columns(runs)
-    differences = [_difference(runs, base, name, key) for name in names for key in columns]
-    cells = iter(with_verdicts(differences))
-    lines = [[ROWS[name].title, *itertools.islice(cells, len(columns))] for name in names]
-    return markdown_table([[f"{ROWS[base].title}, against", *columns.values()], *lines])
+def _differences(
+    rows: Mapping[Run, Sequence[dict[str, Any]]], pairs: Sequence[tuple[Run, Run]]
+) -> str:
+    """What rows are ahead of others by, in every reading that is printed, paired by seed."""
+    columns = _columns(run for found in rows.values() for run in found)
+    found = [_difference(rows[ours], rows[other], key) for ours, other in pairs for key in columns]
+    cells = iter(with_verdicts(found))
+    lines = [
+        [f"{ROWS[ours.row].title} against {other.title}", *itertools.islice(cells, len(columns))]
+        for ours, other in pairs
+    ]
+    return markdown_table([["", *columns.values()], *lines])
 
 
-def _difference(
-    runs: Mapping[str, Sequence[dict]], base: str, name: str, reading: str
-) -> Difference | None:
+def _difference(base: Sequence[dict], others: Sequence[dict], reading: str) -> Difference | None:
     """What a row is ahead of another by; its error is of seeds and, if on file, of texts."""
-    theirs = {run["seed"]: run for run in runs[name] if reading in run}
-    pairs = [(run, theirs[run["seed"]]) for run in runs.get(base, ()) if run["seed"] in theirs]
+    theirs = {run["seed"]: run for run in others if reading in run}
+    pairs = [(run, theirs[run["seed"]]) for run in base if run["seed"] in theirs]
     pairs = [(ours, other) for ours, other in pairs if reading in ours]
     if not pairs:
         return None
@@ -321,10 +429,11 @@ def _difference(
         shares = np.mean([[ours[reading], other[reading]] for ours, other in pairs], axis=0)
         sources = [over_examples(shares, ours["examples"][task]) for ours, _ in pairs[:1]]
         return difference(-np.mean(values), over_runs(values), *sources)
-    of_texts = [[run.get("of_texts", {}).get(reading) for run in pair] for pair in pairs]
-    if not all(all(pair) for pair in of_texts):
+    if reading not in _UNITS:
         return difference(np.mean(values), over_runs(values))
-    return difference(np.mean(values), over_runs(values), over_texts(np.array(of_texts)))
+    sums = np.array([[run["of_texts"][reading] for run in pair] for pair in pairs])
+    texts = over_texts(sums, np.array(pairs[0][0]["sizes"][_UNITS[reading]]))
+    return difference(np.mean(values), over_runs(values), texts)
 
 
 def over_examples(shares: np.ndarray, number: int) -> tuple[float, int]:
@@ -335,51 +444,24 @@ def over_examples(shares: np.ndarray, number: int) -> tuple[float, int]:
     return float(np.sum(shares * (1 - shares)) / number), number - 1
 
 
-def over_texts(pairs: np.ndarray) -> tuple[float, int]:
-    """Variance of a difference of two ratios due to the texts, and its degrees of freedom.
-
-    Args:
-      pairs: float64 [seeds, 2, texts, 2], a sum and a size of each text, in each of two rows.
-    """
-    sums_T = (pairs[:, 1, :, 0] - pairs[:, 0, :, 0]).mean(axis=0)
-    sizes_T = pairs[0, 0, :, 1]
-    errors_T = (sums_T - sizes_T * sums_T.sum() / sizes_T.sum()) / sizes_T.mean()
-    return over_runs(errors_T)
-
-
-def _consistency(runs: Sequence[dict[str, Any]]) -> str:
-    """How far the orders of a text are from each other, by K, training length and size."""
-    lines = [["", "steps", *_AGREEMENT.values()]]
-    for name, steps in runs_of(list(ROWS)):
-        if found := [run for run in runs if (run["row"], run["steps"]) == (name, steps)]:
-            cells = [_mean(found, key, 1) for key in _AGREEMENT]
-            lines.append([ROWS[name].title, str(steps), *cells])
-    return markdown_table(lines)
-
-
 def _mean(runs: Sequence[dict[str, Any]], key: str, digits: int = 3) -> str:
     return mean_and_interval([run[key] for run in runs], digits) if key in runs[0] else "–"
 
 
-def _of(runs: Sequence[dict[str, Any]], steps: Mapping[str, int]) -> dict[str, list[dict]]:
-    of_rows = {n: [r for r in runs if (r["row"], r["steps"]) == (n, steps[n])] for n in steps}
-    return {name: found for name, found in of_rows.items() if found}
-
-
-def _columns(rows: Mapping[str, Sequence[dict[str, Any]]]) -> dict[str, str]:
-    """The readings that some row has, and their titles."""
-    measured = dict.fromkeys(key for found in rows.values() for run in found for key in run)
+def _columns(runs: Iterable[dict[str, Any]]) -> dict[str, str]:
+    """The readings that some run has, and their titles."""
+    measured = dict.fromkeys(key for run in runs for key in run)
     columns = {key: title for key, title in _READINGS.items() if key in measured}
     return columns | {key: key for key in measured if key.startswith(_ACCURACY)}
 
 
-def _readings(runs: Sequence[dict[str, Any]], steps: Mapping[str, int]) -> str:
-    rows = _of(runs, steps)
-    columns = _columns(rows)
-    lines = [["", "steps", *columns.values()]]
-    for name, found in rows.items():
-        cells = [_mean(found, key) for key in columns]
-        lines.append([ROWS[name].title, str(steps[name]), *cells])
+def _readings(rows: Mapping[Run, Sequence[dict[str, Any]]]) -> str:
+    columns = _columns(run for found in rows.values() for run in found)
+    lines = [["", "steps", "rate", "CPU-seconds", *columns.values()]]
+    for run, found in rows.items():
+        seconds = [x["cpu_seconds"] for x in found if x["cpu_seconds"]]
+        cells = [mean_and_interval(seconds, 0), *(_mean(found, key) for key in columns)]
+        lines.append([run.title, str(run.steps), found[0]["rate"], *cells])
     return markdown_table(lines)
 
 

@@ -291,28 +291,37 @@ def test_rates_are_selected_on_windows_that_are_not_reported(tmp_path, monkeypat
 
 
 def test_every_printed_column_of_orders_is_compared_over_seeds_and_texts():
-    """Two rows, three seeds, two texts; an accuracy is better if higher."""
+    """Two rows in each design, three seeds, two texts; an accuracy is better if higher."""
     random, runs = np.random.default_rng(0), []
-    for row, steps in (("k1", 1070), ("k6", 1600)):
+    for design, (row, steps) in itertools.product(("whole", "halves"), (("k1", 70), ("k6", 90))):
         for seed in range(3):
-            sums = [[float(x), 4] for x in random.normal(8, 1, 2)]
-            runs.append({"row": row, "steps": steps, "seed": seed, "of_texts": {"span": sums}})
-            runs[-1] |= {"span": sum(x for x, _ in sums) / 8, "pseudo": random.normal()}
-            runs[-1] |= {"accuracy, cr": random.uniform(), "examples": {"cr": 50}}
+            sums, sizes = [float(x) for x in random.normal(8, 1, 2)], [4, 5]
+            run = {"design": design, "row": row, "equal": "compute", "steps": steps, "seed": seed}
+            run |= {"rate": "1e-3", "cpu_seconds": 7.0 + seed, "span": sum(sums) / 9}
+            run |= {"of_texts": {"span": sums}, "sizes": {"span": sizes}}
+            runs.append(run | {"accuracy, cr": random.uniform(), "examples": {"cr": 50}})
+    runs += [run | {"equal": "targets", "steps": 20} for run in runs[:3]]
+    runs[0]["cpu_seconds"] = None  # Resumed.
     found = any_order.tables(runs)
-    heads = [found[name].splitlines()[0] for name in ("equal_compute", "differences")]
-    assert heads[0].split(" | ")[2:] == heads[1].split(" | ")[1:]
-    by_row = {row: [run for run in runs if run["row"] == row] for row in ("k1", "k6")}
-    for reading, sign in (("span", 1), ("pseudo", 1), ("accuracy, cr", -1)):
+    table, differences = (found[name].splitlines() for name in ("readings", "differences"))
+    assert table[0].split(" | ")[4:] == differences[0].split(" | ")[1:]
+    assert "| K = 1, whole window | 70 | 1e-3 | 8 ± 6 |" in table[2]
+    assert [line.split(" | ")[0] for line in differences[2:]] == [
+        *("| K = 1 against K = 6, whole window", "| K = 1 against K = 6, halves, memory"),
+        "| K = 6 against K = 1, whole window, targets of K = 6",
+    ]
+    by_row = {row: [x for x in runs[:6] if x["row"] == row] for row in ("k1", "k6")}
+    for reading, sign in (("span", 1), ("accuracy, cr", -1)):
         ours, theirs = (np.array([r[reading] for r in by_row[row]]) for row in ("k1", "k6"))
-        got = any_order._difference(by_row, "k1", "k6", reading)
+        got = any_order._difference(by_row["k1"], by_row["k6"], reading)
         assert got.mean == pytest.approx(sign * np.mean(theirs - ours))
         variance = np.var(theirs - ours, ddof=1) / 3
         if reading == "span":
-            texts = [[x / 4 for x, _ in run["of_texts"]["span"]] for run in runs]
+            texts = [run["of_texts"]["span"] for run in runs[:6]]
             difference = np.mean(texts[3:], axis=0) - np.mean(texts[:3], axis=0)
-            variance += np.var(difference, ddof=1) / 2
-        elif sign < 0:
+            errors = (difference - np.array([4, 5]) * difference.sum() / 9) / 4.5
+            variance += np.var(errors, ddof=1) / 2
+        else:
             variance += sum(p.mean() * (1 - p.mean()) / 50 for p in (ours, theirs))
         assert got.error == pytest.approx(np.sqrt(variance))
 
@@ -332,6 +341,48 @@ def test_intervals_over_seeds_and_texts_cover_the_difference():
         for found, each in ((covered, both), (of_seeds, difference(both.mean, over_runs(values)))):
             found.append(abs(each.mean) < verdicts._half_of(each))
     assert 0.925 < np.mean(covered) < 0.99 and np.mean(of_seeds) < 0.85
+
+
+def test_each_row_of_orders_has_its_best_rate_of_a_third_of_the_steps(tmp_path, monkeypatch):
+    losses = {("k1", "1e-3"): 3.0, ("k1", "3e-3"): float("nan"), ("k6", "1e-3"): 2.0}
+    trained = []
+
+    def train(config, data, model_dir):
+        training = config.training
+        seed = training.seed
+        trained.append((pathlib.Path(model_dir).name, training.num_steps, seed))
+        assert training.learning_rate in (1e-3, 3e-3)
+        return 5.0
+
+    def evaluate(model_dir, data):
+        _, row, _, *rate = pathlib.Path(model_dir).name.split("-", 3)
+        return {"loss": losses.get((row, rate[0]), 1.0)}
+
+    monkeypatch.setattr(ablation, "prepare_data", lambda *_: None)
+    monkeypatch.setattr(any_order, "split", lambda *_: ("x", []))
+    monkeypatch.setattr(any_order, "train", train)
+    monkeypatch.setattr(any_order.xlnet, "evaluate", evaluate)
+    monkeypatch.setattr(any_order.xlnet, "Scorer", lambda *_: None)
+    for name in ("load_pretrainer", "load_tokenizer"):
+        monkeypatch.setattr(any_order.xlnet, name, lambda *_: None)
+    monkeypatch.setattr(any_order, "readings", lambda *_: {})
+    command = ["any_order", "--text=x", f"--output={tmp_path}", "--seeds=2", "--steps=90"]
+    command += ["--rates=1e-3,3e-3", "--rows=k1,k6", "--designs=whole"]
+    monkeypatch.setattr(sys, "argv", command)
+    any_order.main()
+    tried = [name for name, steps, seed in trained if name.count("-") > 3]
+    assert len(tried) == len(set(tried)) == 6  # K = 1 with as many targets is a row of its own.
+    runs = ablation.read_results(str(next(tmp_path.iterdir())))
+    rates = {(run["row"], run["equal"], run["seed"]): run["rate"] for run in runs}
+    assert rates == {
+        **{("k1", "compute", seed): "1e-3" for seed in (0, 1)},
+        **{("k1", "targets", seed): "1e-3" for seed in (0, 1)},
+        **{("k6", "compute", seed): "3e-3" for seed in (0, 1)},
+    }
+    assert ("whole-k6-90-3e-3", 30, 0) in trained and ("whole-k6-90-1", 90, 1) in trained
+    number = len(trained)
+    any_order.main()  # What is finished is read.
+    assert len(trained) == number
 
 
 def test_memory_is_compared_at_equal_steps_and_compute_and_a_cap_is_shown():
