@@ -367,6 +367,17 @@ def _records(
     In a new run (`is_new`), every lane is read from its start.
     """
     files = [os.path.join(path, name) for name in lanes.files]
+    if is_new:
+
+        def read_lane(number: tf.Tensor, _) -> tf.data.Dataset:
+            file = tf.gather(files, number % lanes.num_lanes)
+            return tf.data.TFRecordDataset(file, manifest.compression)
+
+    else:
+        from official.xlnet.data.record_files.lane_from import LaneReader
+
+        begun = schedule.begun_lanes(start_step, rows)
+        read_lane = LaneReader(files, lanes.windows_per_lane, manifest.compression, begun).read
 
     def lanes_of(row: tf.Tensor) -> tf.data.Dataset:
         """The lanes that a row reads in sequence: (number, index of the first window)."""
@@ -379,15 +390,7 @@ def _records(
         return tf.data.Dataset.from_tensors(0).repeat().scan(start, next_lane)
 
     def open_lane(lane_number: tf.Tensor, window: tf.Tensor) -> tf.data.Dataset:
-        index = lane_number % lanes.num_lanes
-        file = tf.gather(files, index)
-        if is_new:
-            lane = tf.data.TFRecordDataset(file, manifest.compression)
-        else:
-            from official.xlnet.data.record_files.lane_from import lane_from
-
-            length = lanes.windows_per_lane
-            lane = lane_from(file, index * length, window, length, manifest.compression)
+        lane = read_lane(lane_number, window)
         # Without the length, a row would go on for ever through lanes that are empty.
         return lane.apply(tf.data.experimental.assert_cardinality(lanes.windows_per_lane - window))
 

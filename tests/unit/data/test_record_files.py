@@ -9,6 +9,7 @@ import pytest
 import tensorflow as tf
 
 from benchmarks.data.random_records import write_data_set
+from official.xlnet.data.lane_schedule import LanePosition, Position
 from official.xlnet.data.pretraining_dataset import pretraining_dataset
 from official.xlnet.data.record_files import lane_from as reading
 from official.xlnet.data.record_files.framing import framed
@@ -53,28 +54,59 @@ def test_the_place_of_a_window_is_found_by_a_few_reads(tmp_path, monkeypatch, re
     assert most[MANY] <= most[FEW] + 8 * max(read_bytes, 1 << 13)
 
 
+def read_from(path, window, windows_per_lane, compression=""):
+    """The records of a single lane from a window on."""
+    begun = [LanePosition(3, window, 0)]
+    reader = reading.LaneReader([str(path)], windows_per_lane, compression, begun)
+    return reader.read(np.int64(3), np.int64(window))
+
+
 def test_a_lane_may_have_more_bytes_than_an_int32_holds(tmp_path):
     path = tmp_path / "lane.tfrecord"
-    write_records(path, MANY)
+    write_records(path, MANY, first_id=0)
     dataset = tf.data.TFRecordDataset(str(path)).skip(11).take(1)
     (expected,) = dataset.as_numpy_iterator()
     os.truncate(path, 1 << 32)  # A sparse file.
-
-    def from_window(window):
-        return reading.lane_from(str(path), FIRST_ID, window, 1 << 22, "").take(1)
-
-    windows = tf.data.Dataset.from_tensors(tf.constant(11, tf.int64))
-    assert list(windows.flat_map(from_window).as_numpy_iterator()) == [expected]
+    assert list(read_from(path, 11, 1 << 22).take(1).as_numpy_iterator()) == [expected]
 
 
-def test_records_are_read_on_in_parts(tmp_path, monkeypatch):
+def test_records_are_read_from_a_window_on(tmp_path, monkeypatch):
     path = tmp_path / "lane.tfrecord"
-    positions = write_records(path, 83)
+    write_records(path, 83, first_id=0)
     expected = list(tf.data.TFRecordDataset(str(path)).as_numpy_iterator())
     for read_bytes in (16, 200, 1 << 16):  # Less than a record, and more than all.
         monkeypatch.setattr(reading, "_READ_BYTES", read_bytes)
-        rest = reading._from_position(tf.constant(str(path)), tf.constant(positions[11]))
-        assert list(rest.as_numpy_iterator()) == expected[11:]
+        for window in (0, 1, 11, 82):
+            assert list(read_from(path, window, 83).as_numpy_iterator()) == expected[window:]
+
+
+def test_a_resumed_data_set_may_be_read_on_another_host(tmp_path):
+    """It consists of TensorFlow's own operations: a function of Python is known here only."""
+    write_data_set(str(tmp_path), T, REUSE, 4, 9)
+    for position in (None, Position.start(4).resized(2)):
+        batch_size = len(position.rows) if position else 4
+        dataset = pretraining_dataset(str(tmp_path), batch_size, start_step=5, position=position)
+        variant = dataset._variant_tensor
+        graph = tf.compat.v1.GraphDef.FromString(
+            tf.raw_ops.DatasetToGraphV2(input_dataset=variant).numpy()
+        )
+        nodes = [*graph.node, *(node for f in graph.library.function for node in f.node_def)]
+        operations = {node.op for node in nodes}
+        assert "TFRecordDatasetV2" in operations
+        assert not [op for op in operations if "PyFunc" in op]
+
+
+def test_tf_data_service_reads_a_resumed_data_set(tmp_path):
+    write_data_set(str(tmp_path), T, REUSE, 4, 9)
+    dataset = pretraining_dataset(str(tmp_path), 4, start_step=5)
+    service = tf.data.experimental.service
+    dispatcher = service.DispatchServer()
+    address = dispatcher.target.partition("://")[2]
+    worker = service.WorkerServer(service.WorkerConfig(dispatcher_address=address))
+    served = dataset.apply(service.distribute(service.ShardingPolicy.OFF, dispatcher.target))
+    for found, expected in zip(served.take(9), dataset, strict=False):
+        assert found["window_id"].numpy().tolist() == expected["window_id"].numpy().tolist()
+    del worker
 
 
 def test_other_windows_are_not_taken_for_it(tmp_path):
@@ -110,6 +142,4 @@ def test_compressed_lanes_resume(tmp_path):
     with tf.io.TFRecordWriter(str(path), "GZIP") as writer:
         for record in records:
             writer.write(record)
-    arguments = [tf.constant(x, tf.int64) for x in (0, 5)]
-    rest = reading.lane_from(tf.constant(str(path)), *arguments, 9, "GZIP")
-    assert list(rest.as_numpy_iterator()) == records[5:]
+    assert list(read_from(path, 5, 9, "GZIP").as_numpy_iterator()) == records[5:]

@@ -1,75 +1,123 @@
-"""The windows of a lane from one in its middle on, where a run is resumed.
+"""The windows of lanes from one in their middle on, where a run is resumed.
 
-`TFRecordDataset.skip` would read the lane from its start. As records have nearly the same length,
+`TFRecordDataset.skip` would read a lane from its start. As records have nearly the same length,
 the byte at which a window begins is searched for by interpolation: a few reads, however long the
-lane. Compressed lanes are read from their start.
+lane. It is searched for before the data set is built, which then consists of TensorFlow's own
+operations: it may be read on another host than this one, as of a remote TPU or tf.data service.
+Compressed lanes are read from their start.
 """
 
 from __future__ import annotations
 
+import concurrent.futures
 import os
+from collections.abc import Sequence
 
 import numpy as np
 import tensorflow as tf
 from google.protobuf.message import DecodeError
 
-from official.xlnet.data.record_features import WRONG
-from official.xlnet.data.record_files.framing import (
-    HEAD_BYTES,
-    first_frame,
-    frame_end,
-    whole_frames,
-)
+from official.xlnet.data.lane_schedule import LanePosition
+from official.xlnet.data.record_files.framing import first_frame, whole_frames
 
 _READ_BYTES = 1 << 16
 _RECORDS_OF_A_READ = 8  # At least, on average: anywhere in a file, it has a whole record.
 _MOST_PROBES = 64
+_NUM_THREADS = 32  # They wait for file systems of a network.
+
+
+class LaneReader:
+    """Reads lanes, of which some begin in their middle.
+
+    Args:
+      files: record files of all lanes.
+      windows_per_lane: number of windows of a lane.
+      compression: compression of the files, see `Manifest`.
+      begun: partially read lanes, at their next windows.
+    """
+
+    def __init__(
+        self,
+        files: Sequence[str],
+        windows_per_lane: int,
+        compression: str,
+        begun: Sequence[LanePosition],
+    ):
+        self._files = list(files)
+        self._compression = compression
+
+        def position_of(lane: LanePosition) -> int:
+            index = lane.number % len(files)
+            first_id = index * windows_per_lane
+            return window_position(
+                files[index], first_id, lane.window, windows_per_lane, compression
+            )
+
+        with concurrent.futures.ThreadPoolExecutor(_NUM_THREADS) as pool:
+            positions = list(pool.map(position_of, begun))
+        # In front, so that there is one: no lane has this number.
+        self._numbers = np.array([-1, *(lane.number for lane in begun)])
+        self._windows = np.array([0, *(lane.window for lane in begun)])
+        self._positions = np.array([0, *positions])
+
+    def read(self, number: tf.Tensor, window: tf.Tensor) -> tf.data.Dataset:
+        """Returns `lane_from` of a lane.
+
+        Args:
+          number: int64 [], number of the lane, counted over all epochs.
+          window: int64 [], index of the first window; 0, or that of a partially read lane.
+        """
+        is_it = tf.equal(self._numbers, number) & tf.equal(self._windows, window)
+        position = tf.reduce_max(tf.where(is_it, self._positions, 0))
+        path = tf.gather(self._files, number % len(self._files))
+        return lane_from(path, position, window, self._compression)
 
 
 def lane_from(
-    path: tf.Tensor,
-    first_id: tf.Tensor,
-    window: tf.Tensor,
-    windows_per_lane: int,
-    compression: str,
+    path: str | tf.Tensor, position: int | tf.Tensor, window: int | tf.Tensor, compression: str
 ) -> tf.data.Dataset:
     """Returns the serialized records of a lane from a window on, string [].
 
     Args:
       path: string [], record file of the lane.
-      first_id: int64 [], id of its first window.
+      position: int64 [], `window_position` of the window.
       window: int64 [], index of the window in the lane.
-      windows_per_lane: number of windows of the lane.
       compression: compression of the file, see `Manifest`.
 
     Raises:
-      tf.errors.InvalidArgumentError: when a damaged record is read; see `reading_errors`.
+      tf.errors.DataLossError: when a damaged record is read; see `reading_errors`.
     """
-    whole = tf.data.TFRecordDataset(path, compression)
-    if compression:
-        return whole.skip(window)
-    arguments = [path, first_id, window, windows_per_lane]
-    position = tf.ensure_shape(tf.numpy_function(window_position, arguments, tf.int64), [])
-    # Without a position, TensorFlow reads the file, and tells what is wrong with it.
-    none, every = tf.constant(0, tf.int64), tf.constant(-1, tf.int64)
-    is_known = position > 0
-    whole = whole.skip(window).take(tf.where(is_known, none, every))
-    return whole.concatenate(_from_position(path, position).take(tf.where(is_known, every, none)))
+
+    def read(path: tf.Tensor, position: tf.Tensor, window: tf.Tensor) -> tf.data.Dataset:
+        records = tf.raw_ops.TFRecordDatasetV2(
+            filenames=[path],
+            compression_type=compression,
+            buffer_size=_READ_BYTES,
+            byte_offsets=[position],
+        )
+        lane = tf.data.experimental.from_variant(records, tf.TensorSpec([], tf.string))
+        # Without a position, TensorFlow reads the file, and tells what is wrong with it.
+        return lane.skip(tf.where(position > 0, tf.constant(0, tf.int64), window))
+
+    # In a function, as TensorFlow serializes this operation without its byte offsets (2.20).
+    numbers = [tf.cast(number, tf.int64) for number in (position, window)]
+    return tf.data.Dataset.from_tensors((path, *numbers)).flat_map(read)
 
 
-def window_position(path: bytes, first_id: int, window: int, windows_per_lane: int) -> np.int64:
+def window_position(
+    path: str, first_id: int, window: int, windows_per_lane: int, compression: str = ""
+) -> int:
     """Returns the byte at which the record of a window begins; 0 if it is not found.
 
     Args:
-      path: uncompressed record file of a lane.
+      path: record file of a lane.
       first_id: id of its first window.
       window: index of the window in the lane.
       windows_per_lane: number of windows of the lane.
+      compression: compression of the file, see `Manifest`; if it has one, no window is found.
     """
-    if not window or not os.path.isfile(path):
-        return np.int64(0)
-    # In a graph these are int32 and int64, which products with sizes of files exceed.
-    first_id, window, windows_per_lane = int(first_id), int(window), int(windows_per_lane)
+    if compression or not window or not os.path.isfile(path):
+        return 0
     size = os.path.getsize(path)
     num_bytes = max(_READ_BYTES, _RECORDS_OF_A_READ * size // windows_per_lane)
     # A window at or before the one sought and one after it, and where their records begin.
@@ -89,12 +137,12 @@ def window_position(path: bytes, first_id: int, window: int, windows_per_lane: i
             if not positions or not low <= first_window < high:
                 break
             if first_window <= window < first_window + len(positions):
-                return np.int64(at + positions[window - first_window])
+                return at + positions[window - first_window]
             if first_window > window:
                 high, high_at = first_window, at + positions[0]
             else:
                 low, low_at = first_window + len(positions) - 1, at + positions[-1]
-    return np.int64(0)
+    return 0
 
 
 def _windows_in(data: bytes) -> tuple[int, list[int]]:
@@ -111,46 +159,3 @@ def _windows_in(data: bytes) -> tuple[int, list[int]]:
     except (DecodeError, ValueError):
         return 0, []
     return first_id, positions
-
-
-def _from_position(path: tf.Tensor, position: tf.Tensor) -> tf.data.Dataset:
-    """The records from a byte on at which one begins."""
-
-    def read(at: tf.Tensor, _) -> tuple[tf.Tensor, tf.Tensor]:
-        end, records = tf.numpy_function(read_records, [path, at], [tf.int64, tf.string])
-        return tf.ensure_shape(end, []), tf.ensure_shape(records, [None])
-
-    parts = tf.data.Dataset.from_tensors(0).repeat().scan(position, read)
-    parts = parts.take_while(lambda records: tf.size(records) > 0)
-    return parts.flat_map(tf.data.Dataset.from_tensor_slices)
-
-
-def read_records(path: bytes, position: int) -> tuple[np.int64, np.ndarray]:
-    """Reads some records; none at the end of the file.
-
-    Args:
-      path: uncompressed record file.
-      position: byte at which a record begins.
-
-    Returns:
-      The byte after them, and the serialized records, bytes [N].
-
-    Raises:
-      ValueError: a record is damaged.
-    """
-    try:
-        with open(path, "rb") as file:
-            file.seek(position)
-            data = file.read(_READ_BYTES)
-            if len(data) >= HEAD_BYTES and (end := frame_end(data, 0)) > len(data):
-                data += file.read(end - len(data))
-        frames = list(whole_frames(data))
-        if data and not frames:
-            raise ValueError("truncated record")
-    except ValueError as error:
-        place = f"{os.fsdecode(path)}: after byte {position}"
-        raise ValueError(f"{WRONG}{place}: expected whole records, got a {error}") from None
-    if not frames:
-        return np.int64(position), np.array([], object)
-    end = frame_end(data, frames[-1][0])
-    return np.int64(position + end), np.array([record for _, record in frames], object)

@@ -17,7 +17,7 @@ from official.xlnet.configs.experiment import XLNetConfig
 from official.xlnet.configs.validation import require_one_of
 from official.xlnet.data.pretraining_dataset import reading_errors
 from official.xlnet.data.record_features import load_data_tokenizer, parse_records
-from official.xlnet.data.record_files.lane_from import lane_from
+from official.xlnet.data.record_files.lane_from import lane_from, window_position
 from official.xlnet.data.schema import SCALAR_FEATURES, Manifest
 from official.xlnet.errors import require_data
 from official.xlnet.files.text import printable
@@ -125,7 +125,8 @@ def read_window(
     path = os.path.join(directory, list(lanes.files)[lane])
     with reading_errors(directory, split):
         length = lanes.windows_per_lane
-        records = lane_from(path, lane * length, index, length, manifest.compression).take(1)
+        position = window_position(path, lane * length, index, length, manifest.compression)
+        records = lane_from(path, position, index, manifest.compression).take(1)
         batches = [parse_records(record[tf.newaxis], manifest) for record in records]
     require_data(bool(batches), path, f"a window {index}", "fewer windows")
     features = {name: value[0].numpy() for name, value in batches[0].items()}
