@@ -10,14 +10,14 @@ atomically, and tasks whose output has the recorded checksum are skipped.
 
 from __future__ import annotations
 
+import contextlib
 import os
 from collections.abc import Callable, Sequence
 from typing import Any
 
 import apache_beam as beam
-from apache_beam.options.pipeline_options import PipelineOptions
+from apache_beam.options.pipeline_options import DirectOptions, PipelineOptions
 
-from data_prep.pipelines.beam_processes import killed_process_errors
 from official.xlnet.errors import DataError
 from official.xlnet.files import file_system
 from official.xlnet.files.json_files import read_json, write_json
@@ -41,13 +41,26 @@ def run_on_beam(
       tasks: see `local_workers`.
       **bar: not used.
     """
-    with killed_process_errors():
-        build_pipeline(function, tasks, work_dir, beam_options).run().wait_until_finish()
+    pipeline = build_pipeline(function, tasks, work_dir, beam_options)
+    with _errors_of_processes(pipeline):
+        pipeline.run().wait_until_finish()
     if file_system.exists(_error_path(work_dir)):
         message = read_json(_error_path(work_dir))
         file_system.remove(_error_path(work_dir))
         raise DataError(message)
     return []
+
+
+def _errors_of_processes(pipeline: beam.Pipeline) -> contextlib.AbstractContextManager[None]:
+    """Context manager in which a killed process is an error, where Beam would wait for it."""
+    # Only DirectRunner reads this option.
+    mode = pipeline.options.view_as(DirectOptions).direct_running_mode
+    if mode != "multi_processing":
+        return contextlib.nullcontext()
+    # Uses private names of Beam, which other runners and modes do not depend on.
+    from data_prep.pipelines.beam_processes import killed_process_errors
+
+    return killed_process_errors()
 
 
 def build_pipeline(

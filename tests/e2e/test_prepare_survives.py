@@ -59,7 +59,9 @@ def test_workers_end_with_their_parent(tmp_path, corpus):
     ],
     ids=["unknown runner", "wrong text", "same bytes"],
 )
-def test_beam(tmp_path, options, text, message):
+def test_beam(tmp_path, options, text, message, monkeypatch):
+    """Private names of Beam are used for processes of DirectRunner only."""
+    monkeypatch.setitem(sys.modules, "data_prep.pipelines.beam_processes", None)
     (tmp_path / "text.txt").write_bytes(text)
     if message:
         with pytest.raises(DataError, match=message):
