@@ -16,6 +16,7 @@ import subprocess
 import sys
 import tempfile
 import time
+from typing import NamedTuple
 
 import psutil
 
@@ -25,18 +26,31 @@ from benchmarks.harness.command_line import flag, parse, required
 _SECONDS_BETWEEN = 0.1
 
 
-def peak_megabytes(command: list[str]) -> float:
-    """Runs a command and returns the peak memory of all its processes, in megabytes."""
+class Peaks(NamedTuple):
+    """The most that all processes of a command used at once: memory in MB, and open files."""
+
+    megabytes: float
+    open_files: int
+
+
+def peaks(command: list[str]) -> Peaks:
+    """Runs a command and returns the peaks of all its processes."""
     process = psutil.Popen(command)
-    peak = 0.0
+    megabytes, open_files = 0.0, 0
     while process.poll() is None:
         with contextlib.suppress(psutil.Error):  # A process has ended.
             everyone = [process, *process.children(recursive=True)]
-            peak = max(peak, sum(one.memory_full_info().pss for one in everyone) / 1e6)
+            megabytes = max(megabytes, sum(one.memory_full_info().pss for one in everyone) / 1e6)
+            open_files = max(open_files, sum(one.num_fds() for one in everyone))
         time.sleep(_SECONDS_BETWEEN)
     if process.returncode:
         raise subprocess.CalledProcessError(process.returncode, command)
-    return peak
+    return Peaks(megabytes, open_files)
+
+
+def peak_megabytes(command: list[str]) -> float:
+    """Runs a command and returns the peak memory of all its processes, in megabytes."""
+    return peaks(command).megabytes
 
 
 def main() -> None:

@@ -1,3 +1,30 @@
 """Rows in tables of the core's tests, see `tests/helpers/package/of_projects.py`."""
 
+from tests.helpers.budgets import Budget, write_rows
+
+
+def runs_of(flag):
+    """Budget of a verb of several runs by their number: models and graphs are freed."""
+
+    def flags(world, folder, number):
+        rows = write_rows(
+            folder / "train.jsonl",
+            40,
+            lambda n: {"text": f"The cat sat on the water {n % 7}.", "label": "ab"[n % 2]},
+        )
+        settings = ["max_length=23", "num_buckets=1", "num_steps=1", "warmup_steps=0"]
+        given = ["--task=classification", f"--init_from={world.pretrained}", f"--train={rows}"]
+        given += [f"--output={folder}/model", f"--{flag}={number}"]
+        if flag != "folds":
+            given.append(f"--dev={rows}")
+        return [*given, *(f"--set={setting}" for setting in settings)]
+
+    return Budget(flags, few=2 if flag == "folds" else 1, bytes_of_one=3e6)
+
+
+BUDGETS = {
+    "cross_validate": runs_of("folds"),
+    "finetune_repeatedly": runs_of("runs"),
+    "search_settings": runs_of("candidates"),
+}
 CALLERS_OF_FINE_TUNING = {"projects.trials.runs": {"folds": 2}}
