@@ -37,13 +37,14 @@ def sentence(number):
     return {"text": f"The cat sat on the water {number % 7}."}
 
 
-def of_rows(*flags, row=sentence, few=1500, suffix=".jsonl", model="pretrained"):
+def of_rows(*flags, row=sentence, few=1500, bytes_of_one=2000, suffix=".jsonl", model="pretrained"):
     """Budget of a verb that reads rows: a row is kept once or twice, what is computed is not.
 
     Args:
       *flags: further flags of the verb.
       row: the JSON object of a row, from its number.
       few: the smaller number of rows.
+      bytes_of_one: see `Budget`.
       suffix: of the output.
       model: the kind of a task whose model is used; default: the pre-trained one.
     """
@@ -54,4 +55,4 @@ def of_rows(*flags, row=sentence, few=1500, suffix=".jsonl", model="pretrained")
         output = folder / f"output{suffix}"
         return [f"--model={path}", f"--input={source}", f"--output={output}", *flags]
 
-    return Budget(flags_of, few)
+    return Budget(flags_of, few, bytes_of_one)

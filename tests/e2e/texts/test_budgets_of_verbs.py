@@ -17,8 +17,6 @@ from tests.helpers.budgets import FACTOR, Budget, of_rows, write_rows
 from tests.helpers.package.of_projects import entries
 from tests.helpers.replicas.clusters import finish, recipe_of_replicas, start_cluster
 
-pytestmark = pytest.mark.nightly
-
 OTHER_MEGABYTES, OTHER_FILES = 40, 8  # Chance: when memory is given back and files are closed.
 
 
@@ -97,6 +95,7 @@ def test_each_verb_has_a_budget():
     assert sorted([*BUDGETS, *ELSEWHERE]) == sorted(VERBS.names())
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize("verb", BUDGETS)
 def test_memory_open_files_and_time(verb, world, tmp_path):
     budget, measured = BUDGETS[verb], []
@@ -117,6 +116,7 @@ def test_memory_open_files_and_time(verb, world, tmp_path):
     assert more_seconds <= FACTOR * seconds, measured  # Start and work: at most proportional.
 
 
+@pytest.mark.nightly
 def test_the_size_of_a_save_does_not_grow_with_replicas(world, tmp_path, tmp_path_factory):
     """The same batch, on one device and dealt out to eight."""
     recipe = recipe_of_replicas(world, tmp_path_factory, ["num_lanes=16", "batch_size=16"])

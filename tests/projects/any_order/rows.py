@@ -19,7 +19,7 @@ def blank(number):
 BUDGETS = {
     "words": of_rows(),
     "mutual_information": of_rows(few=500),
-    "pairs": of_rows(row=pair),
+    "pairs": of_rows(row=pair, bytes_of_one=6000),  # Two texts, with the scores of their tokens.
     "norms": of_rows("--norms=cloze", row=norm),
     "consistency": of_rows(few=500),
     "candidates": of_rows("--candidates=3", row=blank, few=40),
