@@ -9,6 +9,7 @@ import dataclasses
 import gzip
 import io
 import json
+import pathlib
 import random
 import time
 
@@ -22,7 +23,10 @@ from data_prep.corpus.corpus import find_shards
 from data_prep.corpus.formats import Counts
 from data_prep.corpus.readers import read_documents
 from data_prep.settings import ReadOptions
+from official.xlnet.checkpoints.saving import save_pretrained
+from official.xlnet.configs.experiment import XLNetConfig
 from official.xlnet.files.urls import local_paths
+from official.xlnet.modeling.models.xlnet_pretrainer import XLNetPretrainer
 from official.xlnet.projects.buckets import remote_file
 from tests.helpers.wrong_input import run
 from tests.projects.buckets.faults import faulty
@@ -247,3 +251,52 @@ def test_requests_of_vocab(store, tmp_path, capfd):
     slopes, constants = growth(learn)
     assert slopes["GET"] == 2 and slopes["LIST"] == slopes["HEAD"] == 0
     assert constants["LIST"] + constants["HEAD"] <= 6
+
+
+def model_files(folder):
+    """{name in the bucket: bytes} of a model directory."""
+    paths = [path for path in pathlib.Path(folder).rglob("*") if path.is_file()]
+    return {f"model/{path.relative_to(folder)}": path.read_bytes() for path in paths}
+
+
+@pytest.mark.nightly
+@pytest.mark.parametrize("flags", ["score", "embed", "generate --num_tokens=1"])
+def test_requests_of_verbs_by_rows(flags, store, world, capfd):
+    """None more, as long as files have one block; the input is read once."""
+    row = b'{"text": "the cat sat"}\n'
+    files, arguments = model_files(world.pretrained), flags.split()
+    arguments += [f"--model=s3://{BUCKET}/model", f"--input=s3://{BUCKET}/in.jsonl"]
+
+    def use(num_rows):
+        store.write({**files, "in.jsonl": row * num_rows})
+        with store.counted() as counts:
+            assert run(capfd, *arguments, f"--output=s3://{BUCKET}/out.jsonl").status == 0
+        return counts
+
+    slopes, _ = growth(use)
+    assert slopes.pop("bytes") == len(row)
+    assert not any(slopes.values())
+
+
+@pytest.mark.nightly
+@pytest.mark.parametrize("verb", ["export", "convert"])
+def test_requests_of_a_model_by_its_size(verb, store, world, tmp_path, capfd):
+    """None more, as long as files have one block; each file is read once at most."""
+
+    def use(num_units):
+        config = XLNetConfig.load(world.config, [f"model.d_inner={num_units}"])
+        model_dir = str(tmp_path / str(num_units))
+        save_pretrained(XLNetPretrainer(config), model_dir, f"{world.vocab}/spiece.model")
+        files = model_files(model_dir)
+        store.write(files)
+        flag = {"export": "model", "convert": "source"}[verb]
+        arguments = [f"--{flag}=s3://{BUCKET}/model", f"--output=s3://{BUCKET}/out"]
+        arguments += ["--to=hf"] if verb == "convert" else []
+        with store.counted() as counts:
+            assert run(capfd, verb, *arguments).status == 0
+        counts["size"] = sum(map(len, files.values()))
+        return counts
+
+    slopes, _ = growth(use)
+    assert 0 < slopes.pop("bytes") <= slopes.pop("size")
+    assert not any(slopes.values())
