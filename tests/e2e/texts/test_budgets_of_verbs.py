@@ -13,7 +13,7 @@ from official.xlnet.checkpoints.saving import save_pretrained
 from official.xlnet.configs.experiment import XLNetConfig
 from official.xlnet.configs.registry import VERBS
 from official.xlnet.modeling.models.xlnet_pretrainer import XLNetPretrainer
-from tests.helpers.budgets import FACTOR, Budget, of_rows, write_rows
+from tests.helpers.package.budgets import FACTOR, Budget, of_rows, write_rows
 from tests.helpers.package.of_projects import entries
 from tests.helpers.replicas.clusters import finish, recipe_of_replicas, start_cluster
 

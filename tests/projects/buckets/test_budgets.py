@@ -35,6 +35,7 @@ from tests.projects.buckets.object_store import BUCKET, object_store, s3_at
 FEW, MANY = 8, 64
 HEAD_BYTES = 4096
 NUM_LANES = 6  # Of the data set of `world`.
+OF_LEASES = 0.1  # A command that lasts long renews its lease; a request a unit would be 1.
 
 
 @dataclasses.dataclass
@@ -274,8 +275,8 @@ def test_requests_of_verbs_by_rows(flags, store, world, capfd):
         return counts
 
     slopes, _ = growth(use)
-    assert slopes.pop("bytes") == len(row)
-    assert not any(slopes.values())
+    assert slopes.pop("bytes") == pytest.approx(len(row), rel=0.1)
+    assert all(slope <= OF_LEASES for slope in slopes.values())
 
 
 @pytest.mark.nightly
@@ -298,5 +299,5 @@ def test_requests_of_a_model_by_its_size(verb, store, world, tmp_path, capfd):
         return counts
 
     slopes, _ = growth(use)
-    assert 0 < slopes.pop("bytes") <= slopes.pop("size")
-    assert not any(slopes.values())
+    assert 0 < slopes.pop("bytes") <= 1.1 * slopes.pop("size")
+    assert all(slope <= OF_LEASES for slope in slopes.values())

@@ -1,7 +1,7 @@
 """Rows in tables of the core's tests, see `tests/helpers/package/of_projects.py`."""
 
 from benchmarks.data.random_records import write_data_set
-from tests.helpers.budgets import Budget
+from tests.helpers.package.budgets import Budget
 
 
 def window(world, folder, windows_per_lane):

@@ -1,6 +1,6 @@
 """Rows in tables of the core's tests, see `tests/helpers/package/of_projects.py`."""
 
-from tests.helpers.budgets import of_rows
+from tests.helpers.package.budgets import of_rows
 
 
 def hypotheses(number):

@@ -1,6 +1,6 @@
 """Rows in tables of the core's tests, see `tests/helpers/package/of_projects.py`."""
 
-from tests.helpers.budgets import Budget, write_rows
+from tests.helpers.package.budgets import Budget, write_rows
 
 
 def runs_of(flag):
