@@ -15,7 +15,7 @@ LIMITS = {
     "vocab": 2010,
     "prepare": 4340,
     "pretrain": 6920,
-    "finetune": 8520,
+    "finetune": 8560,
     "export": 6100,
     "score": 6200,
     "embed": 6200,

@@ -28,7 +28,7 @@ from official.xlnet.checkpoints.checkpoint_files import (
     recorded_steps,
 )
 from official.xlnet.configs.experiment import XLNetConfig
-from official.xlnet.errors import DivergedError, PreemptedError, StoppedError, require_config
+from official.xlnet.errors import PreemptedError, StoppedError, require_config
 from official.xlnet.files.json_files import read_json
 from official.xlnet.files.locks import require_in_place
 from official.xlnet.files.schema import conform
@@ -46,60 +46,8 @@ from official.xlnet.tokenization.tokenizer import Tokenizer
 from official.xlnet.training.optimization import create_optimizer
 from official.xlnet.training.run_end import recorded_end
 
-_MOST_BAD_STEPS = 10  # A run stops after so many bad steps in a row even when skipping.
 _SUMMARY_STEPS = 10  # Steps between two TensorBoard summaries; the last step has one, too.
 _RECENT = 100  # Recent executions, used to estimate speed and remaining time.
-
-
-class BadSteps:
-    """Consecutive bad steps of a run, which no step updates the weights by.
-
-    Args:
-      skip: whether they are skipped (`training.on_bad_step`) rather than raised.
-      num_consecutive: their number at the end of the checkpoint that the run is resumed from.
-
-    Attributes:
-      num_consecutive: bad steps since the last one with finite values; kept in checkpoints, so that
-        a run that is killed again and again stops, too.
-    """
-
-    def __init__(self, skip: bool, num_consecutive: int):
-        self._skip = skip
-        self.num_consecutive = num_consecutive
-
-    def add(
-        self, step: int, metrics: Mapping[str, float], diagnosis: Mapping[str, Any], log: RunLog
-    ) -> None:
-        """Reports a bad step.
-
-        Args:
-          step: last step of the execution.
-          metrics: its `loss` and `gradient_norm` (before clipping), means over its steps.
-          diagnosis: what is known of the cause: `first_bad_value`, and the ids of `windows`; or {}.
-          log: receives the event.
-
-        Raises:
-          DivergedError: steps are not skipped, or 10 in a row were.
-        """
-        self.num_consecutive += 1
-        loss, norm = metrics["loss"], metrics["gradient_norm"]
-        log.event("bad step", step=step, **diagnosis, loss=repr(loss), gradient_norm=repr(norm))
-        if self._skip and self.num_consecutive < _MOST_BAD_STEPS:
-            return
-        message = f"step {step}: expected a finite loss and gradient, got loss {loss}"
-        message += f" and gradient norm {norm}"
-        if diagnosis:
-            windows = diagnosis["windows"]
-            ids = ", ".join(map(str, windows[:8])) + (", …" if len(windows) > 8 else "")
-            message += f"; first non-finite value: {diagnosis['first_bad_value']}; windows {ids}"
-        if self._skip:
-            message += f"; {self.num_consecutive} in a row were skipped"
-        message += "; the weights are those before the step"
-        raise DivergedError(f"{message}; a lower training.learning_rate may help")
-
-    def end(self) -> None:
-        """Called after a step with finite values."""
-        self.num_consecutive = 0
 
 
 class Loop(keras.callbacks.Callback):
@@ -125,7 +73,8 @@ class Loop(keras.callbacks.Callback):
       step: the last step that has been taken.
       start: the last step before this call.
       resumed: what is stored with the checkpoint that this call resumes from; see `record`.
-      bad_steps: the consecutive steps with a non-finite loss or gradient.
+      num_bad_steps: consecutive steps with a non-finite loss or gradient; kept in checkpoints, so
+        that a run that is killed again and again stops after too many, too.
       steps_without: number of steps of this call without any target or label, and so without loss
         and update.
       steps_per_second: speed over the recent executions, excluding the first one, which compiles.
@@ -186,7 +135,7 @@ class Loop(keras.callbacks.Callback):
         """Called after steps `before` + 1 … `step` with finite metrics."""
 
     def diagnose(self, before: int) -> dict[str, Any]:
-        """Returns why steps `before` + 1 … `step` were bad, as JSON; see `BadSteps.add`."""
+        """Returns why steps `before` + 1 … `step` were bad, as JSON; see `report_bad_step`."""
         return {}
 
     def scalars(self, metrics: dict[str, float]) -> dict[str, float]:
@@ -208,7 +157,7 @@ class Loop(keras.callbacks.Callback):
 
     def record(self) -> dict[str, Any]:
         """Returns JSON to be stored with a checkpoint, for `resumed` of the next call."""
-        return {"bad_steps": self.bad_steps.num_consecutive}
+        return {"bad_steps": self.num_bad_steps}
 
     # The run.
 
@@ -298,8 +247,7 @@ class Loop(keras.callbacks.Callback):
     def _resume(self, record: Mapping[str, Any]) -> None:
         self.resumed = record
         where = f"{self._folder}: bad_steps of the newest checkpoint"
-        num_consecutive = conform(record.get("bad_steps", 0), int, where)
-        self.bad_steps = BadSteps(self.config.training.on_bad_step == "skip", num_consecutive)
+        self.num_bad_steps = conform(record.get("bad_steps", 0), int, where)
 
     def _require_all_steps(self) -> None:
         """Raises an error that says so if a signal has ended the run."""
@@ -382,7 +330,7 @@ class Loop(keras.callbacks.Callback):
         if not metrics["targets"]:
             self._count_without(step - before)
         elif self._is_good(before, metrics):
-            self.bad_steps.end()
+            self.num_bad_steps = 0
             self.log.history(step, metrics["loss"])
             self.accept(before, metrics)
             if interval_passed(_SUMMARY_STEPS, before, step) or self.is_finished():
@@ -416,7 +364,17 @@ class Loop(keras.callbacks.Callback):
                 return False
             if math.isfinite(metrics["gradient_norm"]):
                 return True
-        self.bad_steps.add(self.step, metrics, self.diagnose(before), self.log)
+        self.num_bad_steps += 1
+        from official.xlnet.training.bad_steps import report_bad_step
+
+        report_bad_step(
+            self.log,
+            self.step,
+            metrics,
+            self.diagnose(before),
+            num_consecutive=self.num_bad_steps,
+            skip=self.config.training.on_bad_step == "skip",
+        )
         return False
 
     def _read_loss_scale(self) -> float:

@@ -19,7 +19,7 @@ from official.xlnet.files.schema import conform
 from official.xlnet.modeling.models import xlnet_pretrainer, xlnet_task_model
 from official.xlnet.runtime.metrics_log import EVENTS_FILE
 from official.xlnet.training import run_health
-from official.xlnet.training.loop import BadSteps
+from official.xlnet.training.bad_steps import report_bad_step
 from official.xlnet.training.run_data import RunData
 from tests.conformance.test_runs_of_keys import FINE_TUNING, fine_tuning
 from tests.helpers.compare import assert_all_close, assert_all_equal
@@ -170,7 +170,8 @@ def test_the_cause_of_a_bad_step_names_its_windows(monkeypatch):
     diagnosis = watch.diagnose(101, 101)
     assert diagnosis["windows"] == [0, 5, 10, 15]
     with pytest.raises(DivergedError, match=r"step 101: .* loss nan .*windows 0, 5, 10, 15; the"):
-        BadSteps(False, 0).add(101, {"loss": np.nan, "gradient_norm": 1.0}, diagnosis, log)
+        metrics = {"loss": np.nan, "gradient_norm": 1.0}
+        report_bad_step(log, 101, metrics, diagnosis, num_consecutive=1, skip=False)
     assert log.event.call_args.kwargs["windows"] == diagnosis["windows"]
 
 
