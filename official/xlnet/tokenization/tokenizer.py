@@ -341,15 +341,14 @@ class Tokenizer:
 
     def _pieces(self, cleaned: list[str]) -> tuple[np.ndarray, np.ndarray]:
         """SentencePiece's ids of cleaned texts, and the number of each; as `encode_flat`."""
-        is_long = sum(map(len, cleaned)) > _LONG_TEXT * len(cleaned)
-        return_type = "numpy" if is_long else int
-        rows = self._processor.encode(cleaned, return_type=return_type, num_threads=1)
+        if sum(map(len, cleaned)) > _LONG_TEXT * len(cleaned):
+            arrays = self._processor.encode(cleaned, return_type="numpy", num_threads=1)
+            return np.concatenate(arrays), np.fromiter(map(len, arrays), np.int64, len(arrays))
+        rows = self._processor.encode(cleaned, return_type=int, num_threads=1)
         lengths = np.fromiter(map(len, rows), np.int64, len(rows))
-        if is_long:
-            return np.concatenate(rows), lengths
         ids = np.empty(lengths.sum(), np.int32)
         # Half again as fast as `np.fromiter`.
-        struct.pack_into(f"{len(ids)}i", ids, 0, *itertools.chain.from_iterable(rows))
+        struct.pack_into(f"{len(ids)}i", ids.data, 0, *itertools.chain.from_iterable(rows))
         return ids, lengths
 
     def _count(self, ids: np.ndarray) -> None:
