@@ -141,7 +141,9 @@ def main() -> None:
 
 
 def _table(results: dict[str, dict[str, float]], flags: Any) -> str:
-    rows = [("", "seconds of an epoch", "seconds of the first", "peak memory, GB")]
+    rows: list[tuple[str, ...]] = [
+        ("", "seconds of an epoch", "seconds of the first", "peak memory, GB")
+    ]
     for name, result in results.items():
         title, *_ = CONTESTANTS[name]
         rows.append((title, *(f"{value:.1f}" for value in result.values())))

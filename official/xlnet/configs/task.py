@@ -51,7 +51,7 @@ class TaskConfig(Section):
       max_length: maximum sequence length in tokens, T; longer inputs are truncated.
       truncation_side: side from which long texts are truncated: `right` or `left`.
       num_buckets: number of length buckets that inputs are padded to: in training, at most as many
-        lengths as fit the texts best; in prediction, T alone with 1, else powers of two from 16.
+        lengths as fit the texts best; in prediction, T alone with 1, else 16, 24, 32, 48, 64, …
       summary: sequence summary: `last` (CLS), `first`, `mean` or `attn`.
       metric: metric that selects the best checkpoint; empty: the task's default metric.
       patience: number of evaluations without improvement before early stopping; 0 disables it.

@@ -214,11 +214,14 @@ def unit_lengths(config: XLNetConfig) -> list[int]:
 
 
 def prediction_lengths(config: XLNetConfig) -> list[int]:
-    """Returns the padded lengths of sequences in prediction: powers of two from 16 on.
+    """Returns the padded lengths of sequences in prediction: 16, 24, 32, 48, 64, ….
 
-    It is `task.max_length` alone with one bucket, and if memory needs full segments.
+    These are powers of two and the lengths half-way between them, with fewer graphs than all
+    lengths would need. It is `task.max_length` alone with one bucket, and if memory needs full segments.
     """
     task = config.task
     if len(unit_lengths(config)) == 1:
         return [task.max_length]
-    return list(default_lengths(task.max_length, task.shortest_input))
+    lengths = default_lengths(task.max_length, task.shortest_input)
+    half_way = [(short + long) // 2 for short, long in itertools.pairwise(lengths)]
+    return sorted([*lengths, *half_way])
