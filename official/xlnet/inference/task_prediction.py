@@ -216,8 +216,8 @@ def unit_lengths(config: XLNetConfig) -> list[int]:
 def prediction_lengths(config: XLNetConfig) -> list[int]:
     """Returns the padded lengths of sequences in prediction: 16, 24, 32, 48, 64, ….
 
-    These are powers of two and the lengths half-way between them, with fewer graphs than all
-    lengths would need. It is `task.max_length` alone with one bucket, and if memory needs full segments.
+    These are powers of two and the lengths half-way between them: each is a graph. It is
+    `task.max_length` alone with one bucket, and if memory needs full segments.
     """
     task = config.task
     if len(unit_lengths(config)) == 1:
