@@ -369,7 +369,7 @@ def _records(
     files = [os.path.join(path, name) for name in lanes.files]
     if is_new:
 
-        def read_lane(number: tf.Tensor, _) -> tf.data.Dataset:
+        def read_lane(number: tf.Tensor, window: tf.Tensor) -> tf.data.Dataset:
             file = tf.gather(files, number % lanes.num_lanes)
             return tf.data.TFRecordDataset(file, manifest.compression)
 
