@@ -205,9 +205,3 @@ class LaneSchedule:
             waiting=tuple(lane for _, _, lane in waiting),
             next_number=self._position.next_number + num_fresh,
         )
-
-    def begun_lanes(self, step: int, rows: range) -> list[LanePosition]:
-        """Returns the partially read lanes that some rows may continue from a step on."""
-        position = self.position(step)
-        own = [position.rows[row] for row in rows]
-        return [lane for lane in (*own, *position.waiting) if lane is not None and lane.window]

@@ -374,9 +374,9 @@ def _records(
             return tf.data.TFRecordDataset(file, manifest.compression)
 
     else:
-        from official.xlnet.data.record_files.lane_from import LaneReader
+        from official.xlnet.data.record_files.lane_from import LaneReader, begun_lanes
 
-        begun = schedule.begun_lanes(start_step, rows)
+        begun = begun_lanes(schedule, start_step, rows)
         read_lane = LaneReader(files, lanes.windows_per_lane, manifest.compression, begun).read
 
     def lanes_of(row: tf.Tensor) -> tf.data.Dataset:

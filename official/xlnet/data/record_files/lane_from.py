@@ -17,13 +17,20 @@ import numpy as np
 import tensorflow as tf
 from google.protobuf.message import DecodeError
 
-from official.xlnet.data.lane_schedule import LanePosition
+from official.xlnet.data.lane_schedule import LanePosition, LaneSchedule
 from official.xlnet.data.record_files.framing import first_frame, whole_frames
 
 _READ_BYTES = 1 << 16
 _RECORDS_OF_A_READ = 8  # At least, on average: anywhere in a file, it has a whole record.
 _MOST_PROBES = 64
 _NUM_THREADS = 32  # They wait for file systems of a network.
+
+
+def begun_lanes(schedule: LaneSchedule, step: int, rows: range) -> list[LanePosition]:
+    """Returns the partially read lanes that some rows may continue from a step on."""
+    position = schedule.position(step)
+    own = [position.rows[row] for row in rows]
+    return [lane for lane in (*own, *position.waiting) if lane is not None and lane.window]
 
 
 class LaneReader:
