@@ -17,8 +17,16 @@ import pathlib
 from benchmarks.harness.command_line import parse, required
 
 _NOUNS = (
-    *("array", "column", "element", "feature", "function"),
-    *("method", "object", "parameter", "row", "value"),
+    "array",
+    "column",
+    "element",
+    "feature",
+    "function",
+    "method",
+    "object",
+    "parameter",
+    "row",
+    "value",
 )
 _VERBS = ("use", "return", "ignore")
 

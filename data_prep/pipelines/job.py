@@ -116,9 +116,9 @@ class Job:
         if manifest.source.get("identity") != self.identity:
             from data_prep.pipelines.other_data_set import difference
 
-            found = difference(manifest, self.inputs, self.settings, self.tokenizer.sha256)
+            what = difference(manifest, self.inputs, self.settings, self.tokenizer.sha256)
             raise DataError(
-                f"{self.output_dir} already holds another data set ({found}): choose another "
+                f"{self.output_dir} already holds another data set ({what}): choose another "
                 "--output, or remove it"
             )
         # Files may have been edited but not resized; copies with other times are fine.

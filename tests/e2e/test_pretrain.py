@@ -186,7 +186,7 @@ def test_a_run_evaluates_and_logs_itself(world, evaluated):
         (["--set=training.freeze_layers=1"], "training.freeze_layers: expected 0, as in the model"),
         (
             ["--set=training.lora_rank=1"],
-            "training.lora_rank: expected 0, as adapters are for fine",
+            "training.lora_rank: expected 0, as only fine-tuning reads it",
         ),
         (["--strategy=tpu"], "strategy: tpu cannot be used here"),
         (["--cpu_devices=2"], "cpu_devices: TensorFlow is already initialized"),

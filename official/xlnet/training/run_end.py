@@ -58,7 +58,7 @@ def end_set_aside(directory: str) -> Iterator[None]:
     """
     path = os.path.join(directory, END_FILE)
     try:
-        content = pathlib.Path(path).read_bytes()
+        content, status = pathlib.Path(path).read_bytes(), os.stat(path)
         os.unlink(path)
     except OSError:  # There is none, or the directory cannot be written, as its lock will say.
         yield
@@ -70,6 +70,7 @@ def end_set_aside(directory: str) -> Iterator[None]:
         unchanged = _ends_set_aside.pop(directory, None)
         if unchanged is not None:
             write_bytes(path, unchanged)
+            os.utime(path, ns=(status.st_atime_ns, status.st_mtime_ns))
 
 
 @contextlib.contextmanager

@@ -29,8 +29,8 @@ _NUM_THREADS = 32  # They wait for file systems of a network.
 def begun_lanes(schedule: LaneSchedule, step: int, rows: range) -> list[LanePosition]:
     """Returns the partially read lanes that some rows may continue from a step on."""
     position = schedule.position(step)
-    own = [position.rows[row] for row in rows]
-    return [lane for lane in (*own, *position.waiting) if lane is not None and lane.window]
+    of_rows = [position.rows[row] for row in rows]
+    return [lane for lane in (*of_rows, *position.waiting) if lane is not None and lane.window]
 
 
 class LaneReader:
