@@ -357,6 +357,7 @@ def keys_read_by(run, base, folder):
     return found
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("run", "base", "of_others"),
     [

@@ -1,11 +1,12 @@
 """Rows in tables of the core's tests, see `tests/helpers/package/of_projects.py`."""
 
-from benchmarks.data.random_records import write_data_set
 from tests.helpers.package.budgets import Budget
 
 
 def window(world, folder, windows_per_lane):
     """Flags that show one window of a data set."""
+    from benchmarks.data.random_records import write_data_set  # It imports TensorFlow.
+
     data = str(folder / "data")
     sizes = {"seq_len": 19, "reuse_len": 7, "num_lanes": 4, "windows_per_lane": windows_per_lane}
     write_data_set(data, **sizes)

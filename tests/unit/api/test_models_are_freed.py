@@ -105,6 +105,7 @@ def test_nothing_is_left(name, paths, tmp_path):
 
 
 @pytest.mark.parametrize("has_our_kernel", [False, True])
+@pytest.mark.slow
 def test_the_graph_of_a_stranger_keeps_its_gradient(has_our_kernel):
     """A copy of a graph looks its custom gradient up by name, also when the graph is gone.
 

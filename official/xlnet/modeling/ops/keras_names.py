@@ -23,6 +23,7 @@ CLASSES = Registry[type](
     EncoderMemory="modeling.networks.functional_view",
     EncoderStart="modeling.networks.functional_view",
     FeedForward="modeling.layers.feed_forward",
+    GradientNorm="modeling.models.trainable_model",
     LAMB="training.optimization",
     LMHead="modeling.layers.lm_head",
     LossScaleOptimizer="modeling.ops.keras_3",
