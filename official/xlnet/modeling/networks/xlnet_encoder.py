@@ -333,8 +333,11 @@ class XLNetEncoder(Encoder):
           ConfigError: an input is unknown, or `model.depth` does not run each block once.
 
         Example:
-          >>> model = load_encoder("runs/tiny/model").functional()
-          >>> lower_half = keras.Model(model.inputs, model.get_layer("layer_1").output)
+          >>> config = XLNetConfig.from_dict({"model": {"vocab_size": 100, "num_layers": 2}})
+          >>> model = XLNetEncoder(config).functional()
+          >>> lower_half = keras.Model(model.inputs, model.get_layer("layer_0").output)
+          >>> lower_half(tf.constant([[17, 42, 99], [11, 55, 33]])).shape
+          TensorShape([2, 3, 768])
         """
         from official.xlnet.modeling.networks.functional_view import functional_view
 
