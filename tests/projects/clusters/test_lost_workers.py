@@ -11,11 +11,8 @@ import time
 import numpy as np
 import pytest
 
-from official.xlnet.api.pretrain import pretrain
-from official.xlnet.configs.experiment import XLNetConfig
 from tests.helpers.replicas.clusters import (
     finish,
-    recipe_of_replicas,
     start_cluster,
     wait_for_step,
 )
@@ -24,20 +21,6 @@ from tests.helpers.runs import losses_of
 pytestmark = pytest.mark.nightly
 
 STEPS = 40
-
-
-@pytest.fixture(scope="module")
-def recipe(world, tmp_path_factory):
-    settings = ["num_lanes=12", "batch_size=12", f"num_steps={STEPS}"]
-    return recipe_of_replicas(world, tmp_path_factory, settings)
-
-
-@pytest.fixture(scope="module")
-def undisturbed(recipe, tmp_path_factory):
-    """The losses of a run on one device."""
-    output = str(tmp_path_factory.mktemp("undisturbed"))
-    pretrain(XLNetConfig.load(recipe), f"{recipe}/data", output)
-    return losses_of(output)
 
 
 def arguments(recipe, model_dir):

@@ -8,11 +8,8 @@ import numpy as np
 import psutil
 import pytest
 
-from official.xlnet.api.pretrain import pretrain
-from official.xlnet.configs.experiment import XLNetConfig
 from tests.helpers.replicas.clusters import (
     finish,
-    recipe_of_replicas,
     start_process,
     wait_for_step,
 )
@@ -50,20 +47,6 @@ while any(task.poll() is None for task in tasks):
 statuses = [task.wait() for task in tasks]
 sys.exit(max(128 - status if status < 0 else status for status in statuses))
 """
-
-
-@pytest.fixture(scope="module")
-def recipe(world, tmp_path_factory):
-    settings = ["num_lanes=12", "batch_size=12", f"num_steps={STEPS}"]
-    return recipe_of_replicas(world, tmp_path_factory, settings)
-
-
-@pytest.fixture(scope="module")
-def undisturbed(recipe, tmp_path_factory):
-    """The losses of a run on one device."""
-    output = str(tmp_path_factory.mktemp("undisturbed"))
-    pretrain(XLNetConfig.load(recipe), f"{recipe}/data", output)
-    return losses_of(output)
 
 
 def workers_of(process):
