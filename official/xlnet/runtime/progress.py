@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
 _BAR_SECONDS, _LINE_SECONDS = 0.2, 8.0  # Minimum time between updates.
 _SILENT_SECONDS = 2.0  # A terminal says what it waits for after this time.
+_SILENT_SHARE = 0.1  # Of its time so far, a command may show nothing: days do not fill a log.
 
 
 class Progress:
@@ -128,7 +129,8 @@ def elapsed_time(
     Args:
       what: description of the block, or a function that returns what is done so far.
       interval_seconds: time between two updates; shorter blocks show nothing.
-      silence_seconds: if positive, it has a line only where nothing else was shown for this long.
+      silence_seconds: if positive, it has a line only where nothing else was shown for this long,
+        or for a tenth of the time so far, if that is longer.
     """
     display, is_over, start = Progress(sys.stderr), threading.Event(), time.monotonic()
     show = display.log_line if silence_seconds else display.show
@@ -138,7 +140,9 @@ def elapsed_time(
 
     def follow() -> None:
         while not is_over.wait(interval_seconds):
-            if time.monotonic() - max(start, Progress.last_shown) >= silence_seconds:
+            now = time.monotonic()
+            longest = max(silence_seconds, _SILENT_SHARE * (now - start)) if silence_seconds else 0
+            if now - max(start, Progress.last_shown) >= longest:
                 show(text())
 
     thread = threading.Thread(target=follow, daemon=True)

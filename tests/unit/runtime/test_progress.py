@@ -94,6 +94,15 @@ def test_a_command_is_never_silent_and_says_nothing_where_others_speak(monkeypat
     assert 1 <= len(said) <= 2 and re.fullmatch(r"evaluate: [12] s", said[0])
 
 
+@pytest.mark.parametrize("share, least, most", [(0.1, 3, 9), (1.0, 1, 1)])
+def test_lines_of_a_long_command_are_further_apart(share, least, most, monkeypatch):
+    monkeypatch.setattr(progress, "_SILENT_SHARE", share)
+    monkeypatch.setattr(sys, "stderr", log := io.StringIO())
+    with progress.elapsed_time("evaluate", 0.01, 0.05):
+        time.sleep(0.5)
+    assert least <= len(log.getvalue().splitlines()) <= most
+
+
 @pytest.mark.parametrize(
     "seconds, text",
     [(0, "0:00"), (59.4, "0:59"), (59.6, "1:00"), (125.4, "2:05"), (7200, "120:00")],
