@@ -207,7 +207,7 @@ def require_labels(examples: Sequence[Example]) -> None:
 def unit_lengths(config: XLNetConfig) -> list[int]:
     """Returns the padded lengths of sequences; a single one if memory needs full segments.
 
-    In a training run, as many other lengths that fit the data take their place.
+    A training run replaces them by at most as many lengths that fit its data.
     """
     task = config.task
     return bucket_lengths(task.max_length, 1 if task.long_texts == "memory" else task.num_buckets)

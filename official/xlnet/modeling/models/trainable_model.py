@@ -58,7 +58,7 @@ class NumTargets(NotSaved, Metric, keras.metrics.Sum):
 
 @keras.utils.register_keras_serializable(package="xlnet")
 class GradientNorm(NotSaved, Mean):
-    """Mean metric excluded from saved files."""
+    """Mean of the global norm of gradients over steps, excluded from saved files."""
 
 
 class TrainableModel(CheckedFit):
