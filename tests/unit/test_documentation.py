@@ -21,7 +21,7 @@ from official import xlnet
 from tests.helpers.documents import ROOT, blocks
 from tests.helpers.package.of_projects import rows
 from tests.helpers.package.registered import nothing_is_kept
-from tools import api_page
+from tools import api_page, former_pages
 
 DOCS = ROOT / "docs"
 IMAGE = re.compile(r"!\[[^\]]*\]\((?:docs/)?images/(\w+)\.png\)")
@@ -86,6 +86,11 @@ def test_the_site_has_every_name_with_its_arguments_and_the_list_leads_there(tmp
             named = {x.name for x in arguments if x.kind is not x.VAR_KEYWORD}
             for argument in named - {"default_params", "restrictions"}:  # hyperparams.Config's.
                 assert re.search(rf"\b{argument}\b", text), f"{name}({argument})"
+    for name, sections in former_pages.FORMER.items():
+        former = (tmp_path / f"{name}.html").read_text()
+        for address in sections.values():
+            page, _, section = address.replace(".md", ".html").partition("#")
+            assert page in former and f'id="{section}"' in (tmp_path / page).read_text() + 'id=""'
 
 
 def test_tables_name_their_columns():
