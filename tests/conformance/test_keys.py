@@ -246,8 +246,9 @@ def test_every_key_has_a_row():
 
 
 def params(keys):
-    """Keys as parameters of a test; whole runs are slow."""
-    is_slow = {key: ROWS[key][0] in ("run", "finetuned") for key in keys}
+    """Keys as parameters of a test; steps of training and whole runs are slow."""
+    slow = ("step", "fine_tuning", "run", "finetuned")
+    is_slow = {key: ROWS[key][0] in slow for key in keys}
     return [pytest.param(key, marks=[pytest.mark.slow] * is_slow[key]) for key in keys]
 
 

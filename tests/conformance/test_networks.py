@@ -37,6 +37,7 @@ def test_network(network, overrides):
     check(network, overrides)
 
 
+@pytest.mark.slow
 def test_a_network_without_the_compiled_step():
     """Which takes longer than everything else."""
     testing.check_network("xlnet", ["jit_compile=false"])

@@ -63,7 +63,7 @@ def forgets_its_seed(task):
         ("causal", predicts_what_it_reads, "depends on its own token"),
         ("denoising", attends_to_everything, "the memory depends on a token of the next window"),
         ("permutation", shows_no_text, "depends on no token"),
-        ("causal", forgets_its_seed, "saved and restored"),
+        pytest.param("causal", forgets_its_seed, "saved and restored", marks=pytest.mark.slow),
         ("causal", lambda task: task._replace(mask_BP=0 * task.mask_BP), "there is no gradient"),
         ("causal", lambda task: task._replace(mask_BP=task.mask_BP / 0), "gradient is not finite"),
     ],

@@ -297,7 +297,9 @@ def make_folder(parent, name):
     "settings",
     [
         # The first group has the most keys.
-        pytest.param(group, marks=[pytest.mark.nightly] * (number > 0), id=f"{number}")
+        pytest.param(
+            group, marks=pytest.mark.nightly if number else pytest.mark.slow, id=f"{number}"
+        )
         for number, group in enumerate(GROUPS_OF_PRE_TRAINING)
     ],
 )

@@ -27,25 +27,18 @@ from tests.helpers.package.of_projects import entries
 
 # {task: {metric: a function of examples and predictions that computes it in another way}}
 ORACLES = METRICS | entries("ORACLES")
-WHOLE = {"classification"}  # With a fast test without `quick`.
-
-
-# Another head of question answering, of several labels, and of a number: no fast rows.
-LIKE_OTHERS = {"question_answering_simple", "multi_label", "regression", "token_regression"}
+# A row of the data is an example, or several are.
+FAST = {"classification", "ranking"}
 # Whole in `.ci/run`; all others every night.
-SLOW = {"question_answering", "token_classification", "multitask"}
+SLOW = {"classification", "question_answering", "token_classification", "multitask"}
 
 
 def rows_of_tasks():
     """(task, whether it is checked quickly): each as a whole, most of them slow or nightly."""
     rows = []
     for name in TASKS.names():
-        if name in WHOLE:
-            rows.append((name, False))
-            continue
-        is_of_project = TASKS.modules.get(name, "").startswith("projects.")
-        marks = [pytest.mark.slow] if is_of_project or name in LIKE_OTHERS else []
-        rows.append(pytest.param(name, True, marks=marks))
+        if name in FAST or name not in SLOW:
+            rows.append(pytest.param(name, True, marks=[] if name in FAST else pytest.mark.slow))
         mark = pytest.mark.slow if name in SLOW else pytest.mark.nightly
         rows.append(pytest.param(name, False, marks=mark))
     return rows

@@ -20,6 +20,7 @@ from tests.helpers.wrong.changes import changed_inputs, changed_tree
 from tests.helpers.wrong.promises import IS_LONG, fuzz
 from tools.serving_stand_in import RequestError, StandIn, Version
 
+pytestmark = pytest.mark.slow
 NAME = "fuzz"
 SLOW = ["token_classification", "question_answering", "multiple_choice"]
 if IS_LONG:

@@ -105,8 +105,12 @@ def films(tmp_path_factory):
         yield builder
 
 
+SLICES = ("train", "train[:40%]", "train[2:5]", "train[-1:]")
+
+
 @pytest.mark.parametrize(
-    "split", ["train", "train[:40%]", "train[2:5]", "train[-1:]", "train[1:3]+train[4:]"]
+    "split",
+    ["train[1:3]+train[4:]", *(pytest.param(x, marks=pytest.mark.slow) for x in SLICES)],
 )
 def test_tfds_splits_and_slices(films, split, monkeypatch):
     order = [int(row["idx"]) for row in tfds.as_numpy(films.as_dataset(split=split))]

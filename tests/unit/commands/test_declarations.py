@@ -180,7 +180,8 @@ def ours():
     return calls[::-1]
 
 
-@pytest.mark.parametrize("is_eager", [True, pytest.param(False, marks=pytest.mark.slow)])
+@pytest.mark.slow
+@pytest.mark.parametrize("is_eager", [True, False])
 def test_few_calls_lie_between_the_command_and_the_loss(is_eager, world, tmp_path, monkeypatch):
     stacks = {}
     # First of all: these may train a model.

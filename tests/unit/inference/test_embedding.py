@@ -49,6 +49,7 @@ def embedder(encoder):
     return TextEmbedder(encoder, TOKENIZER, max_length=MAX_LENGTH)
 
 
+@pytest.mark.slow
 def test_a_limit_far_above_the_texts_costs_nothing(encoder, states_of_texts):
     texts = [text for text, n in zip(TEXTS, LENGTHS, strict=True) if n < 22]
     embedder = TextEmbedder(encoder, TOKENIZER, max_length=4_000_000)

@@ -122,6 +122,7 @@ def test_a_run_is_told_once_when_it_should_have_left_the_baseline(
     assert told == ({-(-due // 3) * 3: pytest.approx(loss, abs=0.02)} if is_told else {})
 
 
+@pytest.mark.slow
 def test_a_folder_of_hf_reads_records_of_any_window(world, tmp_path):
     """It does not say what windows its model was trained on."""
     report = convert(world.pretrained, f"{tmp_path}/hf", "hf")

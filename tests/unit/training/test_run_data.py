@@ -100,6 +100,7 @@ def test_rows_go_on_where_they_were_and_their_memory_if_they_are_as_many(world, 
     assert not first.any() and second.any()
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("eager")
 def test_a_run_on_several_resumes_to_the_bit_and_with_the_same_shares_alone(
     world, other, tmp_path, capfd

@@ -95,6 +95,7 @@ def test_epochs_and_evaluations_end_within_an_execution(causal):
     np.testing.assert_allclose(found(3), found(1), rtol=1e-4)
 
 
+@pytest.mark.slow
 def test_a_run_evaluates_distributed_data_between_executions(causal):
     """Which cannot be cut: training goes on with executions of its own."""
     windows = [random_windows(seed, context_length=0) for seed in range(5)]

@@ -183,6 +183,7 @@ def test_a_slice_begins_when_the_one_before_is_done():
     assert any(gradient_of_first in above(op) for op in scalars)
 
 
+@pytest.mark.slow
 def test_a_mask_of_ones_own_trains_as_the_order_that_it_was_made_from():
     """Two steps with dropout and memory: the same losses, gradient norms, weights and memory."""
     settings = {"num_layers": 1, "adam_epsilon": 1e-3, "dropout": 0.2, "dropatt": 0.3}
