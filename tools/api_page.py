@@ -143,8 +143,8 @@ _COMMANDS_INTRODUCTION = """\
 
 # Commands
 
-The verbs of the command `xlnet`, and the flags that each requires. All flags are in `xlnet VERB
---help`, and on this page of the site that `make docs` builds.
+The verbs of the command `xlnet`. Their flags are in `xlnet VERB --help`, and on this page of the
+site that `make docs` builds.
 """
 
 Definition = ast.FunctionDef | ast.ClassDef
@@ -194,8 +194,8 @@ def commands_page(is_whole: bool = False) -> str:
     for verb in VERBS.names():
         declared = declaration(verb)
         text = declared.sections[""] if is_whole else declared.sections[""].partition("\n\n")[0]
-        flags = _list(declared.flags) if is_whole else _required(declared.flags)
-        parts += [f"## xlnet {verb}\n", f"{text}\n", *([f"{flags}\n"] if flags else [])]
+        flags = [f"{_list(declared.flags)}\n"] if is_whole and declared.flags else []
+        parts += [f"## xlnet {verb}\n", f"{text}\n", *flags]
     parts.append(f"## All verbs\n\n{_list(COMMON)}")
     return "\n".join(parts) + "\n"
 
@@ -208,12 +208,6 @@ def _list(flags: Iterable[Parameter]) -> str:
         name, *text = flag_help(dataclasses.replace(flag, rules=rules)).split("\n")
         lines.append(f"- `{name.strip()}`: {' '.join(' '.join(text).split())}")
     return "\n".join(lines)
-
-
-def _required(flags: Iterable[Parameter]) -> str:
-    """Returns a sentence with the names of the required flags, if there are any."""
-    names = [f"`--{flag.name}`" for flag in flags if flag.is_required]
-    return f"Required: {', '.join(names)}." if names else ""
 
 
 def names_page(is_whole: bool = False) -> str:

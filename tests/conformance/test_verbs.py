@@ -66,11 +66,8 @@ def test_the_reference_has_every_flag():
     whole = api_page.commands_page(is_whole=True)  # That of the site.
     for verb in VERBS.names():
         flags = declaration(verb).flags
-        short, explained = (
-            text.partition(f"## xlnet {verb}\n")[2].partition("\n## ")[0] for text in (page, whole)
-        )
-        required = re.findall(r"`--(\w+)`", short.partition("\nRequired: ")[2])
-        assert required == [flag.name for flag in flags if flag.is_required]
+        assert f"\n## xlnet {verb}\n" in page
+        explained = whole.partition(f"## xlnet {verb}\n")[2].partition("\n## ")[0]
         rows = re.findall(r"^- `--(?:\[no\])?(\w+).*`: \S", explained, re.MULTILINE)
         assert rows == [flag.name for flag in flags]
 

@@ -2,6 +2,7 @@
 
 import ast
 import importlib.util
+import itertools
 import re
 
 import pytest
@@ -43,6 +44,27 @@ def test_blocks_name_their_language_and_are_valid(path):
             ast.parse(block.code, place)
         if block.language == "sh":
             check(block, place)
+
+
+# Pages that begin otherwise: lists to look things up in, and pages of measurements.
+LISTS = {"index", "commands", "library", "architecture", "differences", "moving"}
+MEASURED = {"ablation", "experiments", "performance", "time_to_quality"}
+PAGES = [path for path in DOCUMENTS if path.parent == ROOT / "docs"]
+
+
+@pytest.mark.parametrize("path", PAGES, ids=lambda path: path.name)
+def test_a_page_opens_with_its_readers_and_a_command_with_its_output(path):
+    title, _, text = path.read_text(encoding="utf-8").partition("\n\n")
+    if path.stem not in ("index", "commands", "library"):
+        assert title.startswith("# ") and text.startswith("For "), "whom the page is for"
+    if path.stem in LISTS | MEASURED:
+        return
+    opening = blocks(path)[:3]
+    followed = [
+        command.language in ("sh", "python") and output.language == "text"
+        for command, output in itertools.pairwise(opening)
+    ]
+    assert any(followed) or opening[0].code.startswith("$ "), "a command, and its output below"
 
 
 def test_examples_in_the_help_are_commands_that_could_run():
