@@ -4,6 +4,7 @@ import itertools
 import json
 import os
 import pathlib
+import sys
 import time
 import types
 
@@ -20,6 +21,7 @@ from official.xlnet.inference.scoring import Scorer
 from official.xlnet.jobs import file_embedding as embed
 from official.xlnet.jobs import file_scoring, following
 from official.xlnet.training.run_end import END_FILE
+from tests.helpers.replicas.clusters import start_process
 from tests.helpers.tiny import tiny_config
 from tests.helpers.world import command, eagerly
 from tests.helpers.wrong_input import refused, run
@@ -258,3 +260,22 @@ def test_each_checkpoint_is_evaluated_as_it_comes(world, tmp_path, monkeypatch):
     }
     assert [*losses] == [2, 3]
     np.testing.assert_allclose(losses[3], last["loss"], rtol=1e-6)
+
+
+@pytest.mark.nightly
+def test_following_ends_with_a_run_whose_repeated_command_is_killed(world, tmp_path):
+    """It ended early, so that its last step is known by the record that is set aside alone."""
+    model = tmp_path / "model"
+    flags = {"config": world.config, "data": world.data, "output": model}
+    arguments = ["pretrain", "--steps=2", *(f"--{name}={value}" for name, value in flags.items())]
+    command(*arguments)
+    program = [sys.executable, "-m", "official.xlnet.cli"]
+    process = start_process([*program, *arguments], dict(os.environ))
+    while not (model / ".end.json").exists():
+        assert process.poll() is None
+        time.sleep(0.001)
+    process.kill()
+    process.communicate()
+    assert not (model / END_FILE).exists()
+    followed = command("evaluate", "--follow", model=model, data=world.data, output=tmp_path / "x")
+    assert followed["step"] == 2

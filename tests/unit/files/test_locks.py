@@ -152,9 +152,14 @@ def test_what_is_known_of_the_holder_of_a_lease():
     ended = 4_194_305  # Above the most that Linux gives.
     assert process_identity.has_ended(lease_text(number=ended))
     assert process_identity.has_ended(lease_text(time=7))  # Its number was given to another one.
-    unknown = [
-        lease_text(),  # It is running.
+    running = [
+        lease_text(),
+        process_identity.process_text("0123"),
         lease_text(number=1, time=process_identity._status(1)[process_identity._START_TIME]),
+    ]
+    for text in running:
+        assert process_identity.has_ended(text) is False, text
+    unknown = [
         lease_text(number=ended, boot="another"),
         lease_text(number=ended, host="a copy of this virtual machine"),
         lease_text(number=ended, container="pid:[1]"),
@@ -163,7 +168,7 @@ def test_what_is_known_of_the_holder_of_a_lease():
         "",
     ]
     for text in unknown:
-        assert not process_identity.has_ended(text), text
+        assert process_identity.has_ended(text) is None, text
 
 
 @pytest.mark.parametrize("file_system", ["network"], indirect=True)

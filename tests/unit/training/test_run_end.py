@@ -2,6 +2,9 @@
 
 import contextlib
 import os
+import signal
+import subprocess
+import sys
 
 import pytest
 
@@ -12,7 +15,7 @@ from official.xlnet.errors import (
     PreemptedError,
     StoppedError,
 )
-from official.xlnet.files.locks import only_writer
+from official.xlnet.files.locks import only_writer, process_identity
 from official.xlnet.training.run_end import END_FILE, RunEnd, end_set_aside, read_end, recorded_end
 
 
@@ -68,6 +71,81 @@ def test_a_former_end_is_not_seen_from_the_start_of_a_call(error, is_chief, begi
     else:
         assert read_end(directory) is None
     assert os.listdir(tmp_path) == [END_FILE] * (is_chief or not begins)
+
+
+FORMER = '{"step": 3, "how": "completed", "message": ""}'
+KILLED = """
+import os, signal, sys
+from official.xlnet.training.run_end import end_set_aside, recorded_end
+
+with end_set_aside(sys.argv[1]):
+    if sys.argv[2] == "steps":
+        with recorded_end(sys.argv[1], lambda: 5, True):
+            os.kill(os.getpid(), signal.SIGKILL)
+    os.kill(os.getpid(), signal.SIGKILL)
+"""
+
+
+def kill_call(directory, place):
+    command = [sys.executable, "-c", KILLED, str(directory), place]
+    assert subprocess.run(command, check=False).returncode == -signal.SIGKILL
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(sys.platform != "linux", reason="/proc")
+def test_a_call_that_is_killed_before_its_first_step_keeps_the_former_end(tmp_path):
+    """For followers, and for the next call, which gives the record its name back."""
+    (tmp_path / END_FILE).write_text(FORMER)
+    for _ in range(2):
+        kill_call(tmp_path, "data")
+        assert not (tmp_path / END_FILE).exists()
+        assert read_end(str(tmp_path)) == RunEnd(3, "completed")
+    with end_set_aside(str(tmp_path)):
+        assert read_end(str(tmp_path)) is None
+    assert os.listdir(tmp_path) == [END_FILE]
+    assert (tmp_path / END_FILE).read_text() == FORMER
+    kill_call(tmp_path, "steps")
+    assert read_end(str(tmp_path)) is None and not os.listdir(tmp_path)
+
+
+@pytest.mark.parametrize("known", [True, False, None])
+@pytest.mark.parametrize("begins", [True, False])
+def test_a_record_that_another_process_has_set_aside(known, begins, tmp_path, monkeypatch):
+    """It is left to a process that runs, and taken over from one of another machine, too."""
+    directory, when = str(tmp_path), 1_700_000_000
+    (tmp_path / END_FILE).write_text(FORMER)
+    os.utime(tmp_path / END_FILE, (when, when))
+    with end_set_aside(directory):
+        assert os.listdir(tmp_path) == [".end.json"]
+        assert (tmp_path / ".end.json").stat().st_mtime == when
+        left = (tmp_path / ".end.json").read_bytes()
+    (tmp_path / END_FILE).unlink()
+    (tmp_path / ".end.json").write_bytes(left)
+    os.utime(tmp_path / ".end.json", (when, when))
+    monkeypatch.setattr(process_identity, "has_ended", lambda text: known)
+    assert read_end(directory) == (RunEnd(3, "completed") if known else None)
+    with end_set_aside(directory):
+        if begins:
+            end_of_run(tmp_path)
+    if begins:
+        assert read_end(directory) == RunEnd(7, "completed")
+    elif known is False:
+        assert (tmp_path / ".end.json").read_bytes() == left
+    else:
+        assert (tmp_path / END_FILE).read_text() == FORMER
+        assert (tmp_path / END_FILE).stat().st_mtime == when
+    assert len(os.listdir(tmp_path)) == 1
+
+
+def test_a_damaged_record_is_kept_and_one_that_is_set_aside_counts_as_missing(tmp_path):
+    (tmp_path / ".end.json").write_bytes(b'{"process"')
+    assert read_end(str(tmp_path)) is None
+    with end_set_aside(str(tmp_path)):
+        pass
+    (tmp_path / END_FILE).write_bytes(b"{\xff")
+    with end_set_aside(str(tmp_path)):
+        assert read_end(str(tmp_path)) is None
+    assert (tmp_path / END_FILE).read_text() == "{\ufffd"
 
 
 def test_a_new_run_has_no_former_end(tmp_path):

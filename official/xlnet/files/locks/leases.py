@@ -11,7 +11,6 @@ import contextlib
 import dataclasses
 import os
 import signal
-import socket
 import sys
 import threading
 import time
@@ -23,7 +22,7 @@ from absl import logging
 from official.xlnet.errors import DataError
 from official.xlnet.files import file_system
 from official.xlnet.files.atomic import write_bytes
-from official.xlnet.files.locks.process_identity import has_ended, identity
+from official.xlnet.files.locks.process_identity import has_ended, process_text
 
 RENEWAL_SECONDS = 30.0
 EXPIRY_SECONDS = 300.0
@@ -131,9 +130,7 @@ def held_lease(path: str) -> Iterator[Lease]:
     Raises:
       DataError: another process holds one.
     """
-    first_line = f"process {os.getpid()} on {socket.gethostname()}"
-    text = f"{first_line}\n{uuid.uuid4().hex} {identity()}\n"
-    lease = Lease(path, text, time.monotonic())
+    lease = Lease(path, process_text(uuid.uuid4().hex), time.monotonic())
     lease.take()
     is_over = threading.Event()
     renewal = threading.Thread(target=lease.renew_until, args=(is_over,), daemon=True)

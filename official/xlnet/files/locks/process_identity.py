@@ -26,21 +26,30 @@ def identity() -> str:
     return f"{machine} {status[_START_TIME]}"
 
 
-def has_ended(lease_text: str) -> bool:
-    """Whether the process that wrote a lease has certainly ended.
-
-    False for processes of other machines and containers, of which nothing is known here.
+def process_text(identifier: str) -> str:
+    """Returns two lines by which `has_ended` knows this process.
 
     Args:
-      lease_text: `process NUMBER on HOST`, and in the second line an identifier and `identity`.
+      identifier: one word, of what the process holds.
     """
-    match = _IDENTITY.match(lease_text)
+    return f"process {os.getpid()} on {socket.gethostname()}\n{identifier} {identity()}\n"
+
+
+def has_ended(text: str) -> bool | None:
+    """Whether a process has certainly ended.
+
+    None for processes of other machines and containers, of which nothing is known here.
+
+    Args:
+      text: its `process_text`.
+    """
+    match = _IDENTITY.match(text)
     if match is None:
-        return False
+        return None
     process_id, host, boot, container, start_time = match.groups()
     # Copies of a virtual machine have the same boot, but mostly names of their own.
     if host != socket.gethostname() or f"{boot} {container}" != _machine():
-        return False
+        return None
     try:
         os.kill(int(process_id), 0)  # Sends nothing.
     except ProcessLookupError:
@@ -49,7 +58,7 @@ def has_ended(lease_text: str) -> bool:
         pass
     status = _status(int(process_id))
     if status is None:  # Hidden from this user, or ended just now.
-        return False
+        return None
     return status[_STATE] in _ENDED_STATES or status[_START_TIME] != start_time
 
 
