@@ -331,9 +331,8 @@ class Composition:
 
     def predict(self, model: Any, **inputs) -> list[np.ndarray]:
         """Predictions of all outputs."""
-        return [
-            np.asarray(x) for x in tf.nest.flatten(model.predict(self.inputs(**inputs), verbose=0))
-        ]
+        predictions = model.predict_on_batch(self.inputs(**inputs))
+        return [np.asarray(x) for x in tf.nest.flatten(predictions)]
 
     def expected(self, predictions: list[np.ndarray], rows: slice = slice(None)) -> list[Expected]:
         """Losses and metrics of each output, by NumPy, from predictions of all rows."""
