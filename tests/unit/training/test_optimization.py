@@ -1,8 +1,11 @@
 """Decay and layer of every weight."""
 
+import collections
+
 import pytest
 import tensorflow as tf
 
+from official.xlnet import add_lora
 from official.xlnet.modeling.models.xlnet_pretrainer import XLNetPretrainer
 from official.xlnet.training import optimization
 from official.xlnet.training.optimization import Muon, create_optimizer, layer_of
@@ -48,6 +51,20 @@ def test_decay_and_layer_of_every_variable(untie_r):
     got = dict(zip(names, zip(decayed, layers, strict=True), strict=True))
     assert got == wanted | {"lm_head/bias": (False, num_layers)}
     assert len(names) == len(got)
+
+
+@pytest.mark.parametrize("is_added", [True, False])
+def test_adapters_have_the_layer_of_their_block(is_added):
+    """Of a model that is built, and of one that is made with them, as from a file."""
+    config = tiny_config(num_layers=3)
+    model = XLNetPretrainer(config, lora_rank=0 if is_added else 2)
+    if is_added:
+        add_lora(model, 2)
+    optimizer = create_optimizer(config.training, 3)
+    optimizer.build(model.trainable_variables)
+    layers = [layer_of(optimizer.path_of(v), 3) for v in model.trainable_variables]
+    num_factors = 2 * 6  # Of four kernels of attention, and two of the feed-forward network.
+    assert collections.Counter(layers) == {1: num_factors, 2: num_factors, 3: num_factors}
 
 
 def test_an_update_knows_the_layer_of_every_variable(monkeypatch):

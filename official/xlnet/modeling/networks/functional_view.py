@@ -9,7 +9,10 @@ The layers of the model are parts of the encoder, and share its weights:
 
 from __future__ import annotations
 
+import json
+import threading
 import types
+import weakref
 from collections.abc import Sequence
 from typing import Any
 
@@ -86,6 +89,7 @@ class EncoderPart(Layer):
             encoder.build()
         # In a plain object: other parts of the encoder are not parts of this layer.
         self._hidden = types.SimpleNamespace(encoder=encoder)
+        encoder._view_layers.add(self)
 
     def build(self, input_shape):
         """Does nothing: the encoder is built."""
@@ -95,6 +99,9 @@ class EncoderPart(Layer):
     def encoder(self) -> Any:
         """The encoder."""
         return self._hidden.encoder
+
+    def update_adapters(self) -> None:
+        """Does nothing: only blocks have adapters."""
 
     def __dir__(self):
         # Files of Keras hold what is listed here.
@@ -106,12 +113,37 @@ class EncoderPart(Layer):
 
     @classmethod
     def from_config(cls, config):
-        config, encoder = dict(config), config["encoder"]
-        if isinstance(encoder, dict):  # Of a file.
-            encoder = keras.saving.deserialize_keras_object(encoder)
-        else:  # A copy has weights of its own.
-            encoder = type(encoder).from_config(encoder.get_config())
-        return cls(**{**config, "encoder": encoder})
+        return cls(**{**config, "encoder": _COPIES.encoder_for(config["name"], config["encoder"])})
+
+
+class _Copies(threading.local):
+    """The encoders of copied parts: the parts of one copy of a model have one encoder.
+
+    Keras copies each layer by itself. A part belongs to the last copy of its encoder, unless that
+    has such a part already, which then is of another copy of the model.
+    """
+
+    def __init__(self):
+        self.encoders = weakref.WeakValueDictionary()
+
+    def encoder_for(self, name: str, encoder: Any) -> Any:
+        """Returns the copy of an encoder that a new part belongs to.
+
+        Args:
+          name: name of the part.
+          encoder: the encoder, or its configuration as Keras serializes it.
+        """
+        if not isinstance(encoder, dict):
+            encoder = keras.saving.serialize_keras_object(encoder)
+        key = json.dumps({**encoder, "shared_object_id": None}, sort_keys=True)
+        copied = self.encoders.get(key)
+        if copied is None or any(part.name == name for part in copied._view_layers):
+            copied = keras.saving.deserialize_keras_object(encoder)
+            self.encoders[key] = copied
+        return copied
+
+
+_COPIES = _Copies()
 
 
 @keras.utils.register_keras_serializable(package="xlnet")
@@ -170,7 +202,6 @@ class EncoderBlock(EncoderPart):
         super().__init__(encoder, **{"name": f"layer_{layer}", **kwargs})
         self.layer, self.block, self.lora = layer, block, None
         self.shared_biases = encoder.shared_biases
-        encoder._view_layers.add(self)
         self.update_adapters()
         block.trainable = self.trainable
 

@@ -114,6 +114,53 @@ def test_padding_is_left_out_and_a_part_is_trained_and_saved(tmp_path):
     assert not {id(x) for x in clone.weights} & {id(x) for x in model.weights}
 
 
+def nested(view):
+    ids = keras.Input([None], dtype=tf.int32)
+    return keras.Model(ids, keras.layers.GlobalAveragePooling1D()(view(ids)["content"]))
+
+
+def parts_of(model):
+    return [layer for layer in model._flatten_layers() if hasattr(layer, "encoder")]
+
+
+def from_config(model):
+    return type(model).from_config(model.get_config())
+
+
+SLOW = pytest.mark.slow
+
+
+@pytest.mark.parametrize(
+    "copy, model_of",
+    [
+        (keras.models.clone_model, lambda view: view),
+        pytest.param(from_config, lambda view: view, marks=SLOW),
+        pytest.param(keras.models.clone_model, lambda view: cut(view, "layer_1"), marks=SLOW),
+        pytest.param(keras.models.clone_model, nested, marks=SLOW),
+        pytest.param(from_config, nested, marks=SLOW),
+    ],
+    ids=["clone", "config", "clone of a part", "nested clone", "nested config"],
+)
+def test_a_copy_has_one_encoder(copy, model_of):
+    """With biases that blocks share, parts of several encoders would have more weights."""
+    encoder, ids = tiny_encoder(untie_r=False, mem_len=0), padded_ids()
+    model = model_of(encoder.functional())
+    copies = [copy(model) for _ in range(2)]
+    encoders = {id(part.encoder) for copied in copies for part in parts_of(copied)}
+    assert len(encoders) == 2 and id(encoder) not in encoders
+    for copied in copies:
+        copied.set_weights(model.get_weights())
+        assert_same_outputs(copied(ids), model(ids))
+    randomize(copies[0].weights)
+    assert_same_outputs(copies[1](ids), model(ids))
+
+
+def assert_same_outputs(found, expected):
+    found, expected = tf.nest.flatten(found), tf.nest.flatten(expected)
+    for x, y in zip(found, expected, strict=True):
+        np.testing.assert_allclose(x, y, atol=1e-5)
+
+
 def test_a_frozen_block_is_frozen_in_a_file_too(tmp_path):
     view = tiny_encoder(mem_len=0).functional()
     num_weights = len(view.trainable_weights)
