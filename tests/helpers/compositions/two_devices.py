@@ -5,10 +5,28 @@ import json
 import numpy as np
 import tensorflow as tf
 
+from official.xlnet import XLNetClassifier
+from official.xlnet.modeling.ops.keras import keras
 from official.xlnet.runtime.distribution import create_strategy
-from tests.helpers.compositions.substitution import NUM_ROWS, SOURCES, Composition
+from tests.helpers.compositions.substitution import (
+    NUM_CLASSES,
+    NUM_ROWS,
+    SOURCES,
+    Composition,
+    new_source,
+)
 
 PAIRS = [("functional", "token head"), ("several", "pooling"), ("siamese", "attention")]
+
+
+class OfClassifier(Composition):
+    """A classifier in the place of a model of Keras."""
+
+    def new_model(self, seed=1):
+        keras.utils.set_random_seed(seed)
+        model = XLNetClassifier(new_source("encoder"), NUM_CLASSES)
+        model(self.inputs())
+        return model
 
 
 def fit(strategy, row):
@@ -36,10 +54,10 @@ def _tuples(values):
 
 if __name__ == "__main__":
     two = create_strategy("mirrored", cpu_devices=2)
-    results = {}
+    rows = [OfClassifier("functional", "pooling", "encoder")]
     for source in SOURCES:
-        for form, follow in PAIRS:
-            row = Composition(form, follow, source)
-            strategies = (tf.distribute.get_strategy(), two)
-            results[f"{source}: {form}, {follow}"] = [fit(x, row) for x in strategies]
+        rows.extend(Composition(form, follow, source) for form, follow in PAIRS)
+    strategies, results = (tf.distribute.get_strategy(), two), {}
+    for row in rows:
+        results[str(row)] = [fit(strategy, row) for strategy in strategies]
     print(json.dumps(results))
