@@ -124,7 +124,7 @@ class _Copies(threading.local):
     """
 
     def __init__(self):
-        self.encoders = weakref.WeakValueDictionary()
+        self.encoders: weakref.WeakValueDictionary[str, Any] = weakref.WeakValueDictionary()
 
     def encoder_for(self, name: str, encoder: Any) -> Any:
         """Returns the copy of an encoder that a new part belongs to.
