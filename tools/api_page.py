@@ -134,8 +134,8 @@ _INTRODUCTION = """\
 # API
 
 Names of `official.xlnet` are imported with `from official import xlnet`, all others from their
-modules. On the site that `make docs` builds, each name links to its signature and docstring; in
-Python, `help(xlnet.finetune)` shows them. [Concepts](concepts.md) explains the terms.
+modules. Signatures and docstrings are on the site that `make docs` builds, and in Python's `help`.
+[Concepts](concepts.md) explains the terms.
 """
 
 _COMMANDS_INTRODUCTION = """\

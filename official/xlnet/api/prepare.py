@@ -12,7 +12,14 @@ from official.xlnet.api.verbs import PREPARE, register_verb
 from official.xlnet.configs.experiment import XLNetConfig, recipe_path
 from official.xlnet.data.lost_rows import MaxLost
 from official.xlnet.files import file_system
-from official.xlnet.files.arguments import COMMAS, IN_PYTHON, AnyPath, DataFrame, Path
+from official.xlnet.files.arguments import (
+    COMMAS,
+    IN_PYTHON,
+    AnyOutputDirectory,
+    AnyPath,
+    DataFrame,
+    Path,
+)
 from official.xlnet.files.public import public
 from official.xlnet.files.schema import Range
 
@@ -38,7 +45,7 @@ def prepare(
     input: AnyPath | Annotated[Sequence[AnyPath], COMMAS] | DataFrame,
     vocab: AnyPath,
     config: Path | XLNetConfig,
-    output: AnyPath,
+    output: AnyOutputDirectory,
     *,
     set: Sequence[Override] = (),
     num_workers: Annotated[int, Range(1, 1024)] | None = None,

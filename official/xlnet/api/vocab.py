@@ -10,7 +10,7 @@ from data_prep.settings import MAX_VOCAB_SIZE, OnBadUtf8, SampleOptions
 from official.xlnet.api.verbs import PREPARE, register_verb
 from official.xlnet.configs.validation import require
 from official.xlnet.data.lost_rows import MaxLost
-from official.xlnet.files.arguments import COMMAS, AnyPath, DataFrame
+from official.xlnet.files.arguments import COMMAS, AnyOutputDirectory, AnyPath, DataFrame
 from official.xlnet.files.public import public
 from official.xlnet.files.schema import Range
 
@@ -19,7 +19,7 @@ from official.xlnet.files.schema import Range
 @public(inputs="input", output_dir="output")
 def train_vocabulary(
     input: AnyPath | Annotated[Sequence[AnyPath], COMMAS] | DataFrame,
-    output: AnyPath,
+    output: AnyOutputDirectory,
     size: int | str = 32_000,
     *,
     extend: AnyPath | None = None,

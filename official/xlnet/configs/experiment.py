@@ -32,7 +32,7 @@ from official.xlnet.configs.registry import RECIPE_FOLDERS
 from official.xlnet.configs.task import TaskConfig
 from official.xlnet.configs.training import TrainingConfig
 from official.xlnet.configs.validation import require, require_type
-from official.xlnet.errors import ConfigError, require_config
+from official.xlnet.errors import ConfigError, did_you_mean, require_config
 from official.xlnet.files import file_system
 from official.xlnet.files.arguments import AnyPath
 from official.xlnet.files.atomic import write_bytes
@@ -85,7 +85,20 @@ def require_model(path: str) -> None:
         raise ConfigError(
             f"no configuration at {path!r}: expected a model directory, an HF folder, a TF1 "
             "release, a YAML file or, where a recipe is asked for, its name, e.g. tiny"
+            f"{_nearest_path(path)}"
         )
+
+
+def _nearest_path(path: str) -> str:
+    """Returns the end of the message about a missing path: the nearest one, or a recipe's name."""
+    if file_system.is_remote(path):
+        return ""
+    folder, name = os.path.split(path.rstrip("/"))
+    folders = [folder or ".", *(RECIPE_FOLDERS if folder in ("", "configs") else ())]
+    names = [file for place in folders if os.path.isdir(place) for file in os.listdir(place)]
+    if "." not in name:
+        names += [file.removesuffix(".yaml") for file in names]
+    return did_you_mean(name, names, full={entry: os.path.join(folder, entry) for entry in names})
 
 
 @dataclasses.dataclass(slots=True, repr=False)

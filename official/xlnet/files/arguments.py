@@ -50,6 +50,24 @@ class PathRule:
         return os.path.expanduser(path)
 
 
+@dataclasses.dataclass(frozen=True)
+class OutputRule:
+    """Rule: an output file is not a directory that exists, and an output directory not a file.
+
+    Attributes:
+      is_directory: whether the output is a directory.
+    """
+
+    is_directory: bool
+
+    def check(self, path: str, where: str) -> None:
+        if self.is_directory:
+            is_file = os.path.exists(path) and not os.path.isdir(path)
+            require_config(not is_file, where, "a directory", f"the file {path!r}")
+        else:
+            require_config(not os.path.isdir(path), where, "a file", f"the directory {path!r}")
+
+
 @typing.runtime_checkable
 class DataFrame(typing.Protocol):
     """A data frame of pandas, or a data set of HF `datasets`."""
@@ -73,10 +91,11 @@ class Strategy(typing.Protocol):
 
 
 Path = Annotated[str, PathRule("read")]
-OutputFile = Annotated[str, PathRule("write")]
-OutputDirectory = Annotated[str, PathRule("write_directory")]
-RunDirectory = Annotated[str, PathRule("resume")]
+OutputFile = Annotated[str, PathRule("write"), OutputRule(is_directory=False)]
+OutputDirectory = Annotated[str, PathRule("write_directory"), OutputRule(is_directory=True)]
+RunDirectory = Annotated[str, PathRule("resume"), OutputRule(is_directory=True)]
 AnyPath = Annotated[str, PathRule("any")]
+AnyOutputDirectory = Annotated[str, PathRule("any"), OutputRule(is_directory=True)]
 STANDARD = "-"  # Standard input or output, in the place of a file.
 COMMAS = "separated by commas"  # A list that is one flag; others repeat it.
 IN_PYTHON = "in Python"  # A type that no flag has.

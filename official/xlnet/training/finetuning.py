@@ -212,7 +212,10 @@ def _tokenizer(config: XLNetConfig, start: Start) -> Tokenizer:
     """Creates the tokenizer of a run, and sets the size of its vocabulary in the configuration."""
     vocab = os.path.join(start.init_from, VOCAB_FILE) if start.init_from else start.vocab
     if vocab is None:
-        raise ConfigError("expected init_from or a vocabulary file, got neither")
+        raise ConfigError(
+            "init_from: expected a model to start from, such as hf://xlnet/xlnet-base-cased, or "
+            "for random weights a vocabulary (vocab), got neither"
+        )
     tokenizer = Tokenizer(vocab, config.data.lowercase, config.data.keep_accents)
     config.model.fit_vocabulary(tokenizer.vocab_size, vocab)
     return tokenizer

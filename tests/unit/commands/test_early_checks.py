@@ -13,6 +13,7 @@ from official.xlnet.commands.declarations import declaration
 from official.xlnet.commands.flag_errors import SYNONYMS
 from official.xlnet.configs.experiment import XLNetConfig
 from official.xlnet.configs.registry import DATASETS, TASKS, VERBS
+from official.xlnet.files.arguments import OutputRule
 from official.xlnet.files.schema import OneOf, Range
 
 # Of CPU; half a second on a fast machine. TensorFlow's import takes seven.
@@ -57,6 +58,13 @@ def wrong_cases(rng):
         parameters = declared[verb].parameters
         if any(name in parameters and parameters[name].is_required for name in ("model", "source")):
             yield [verb, *given], "no configuration at 'x': expected a model directory"
+        outputs = [x for x in parameters.values() if x.name == "output"]
+        for rule in [x for output in outputs for x in output.rules if isinstance(x, OutputRule)]:
+            other = "README.md" if rule.is_directory else "docs"  # In the working directory.
+            answer = (
+                f"--output: expected a {'directory' if rule.is_directory else 'file'}, got the "
+            )
+            yield [verb, *without(given, "output"), f"--output={other}"], answer
         flag = rng.choice([name for name in parameters if len(name) > 5])
         yield [verb, *given, f"--{misspelt(rng, flag)}=1"], "; did you mean '--"
         numbers = [
@@ -72,6 +80,12 @@ def wrong_cases(rng):
         for parameter in rng.sample(words, min(1, len(words))):
             flag, others = f"--{parameter.name}", without(given, parameter.name)
             yield [verb, *others, f"{flag}=no"], f"{flag}: expected one of"
+    name = misspelt(rng, "README.md")
+    yield ["embed", "--input=x", "--output=x.npy", f"--model={name}"], "; did you mean 'README.md'?"
+    name = misspelt(rng, "transformer_xl")
+    yield ["pretrain", "--data=x", "--output=x", f"--config={name}"], "mean 'transformer_xl'?"
+    name = f"configs/{misspelt(rng, 'small')}.yaml"
+    yield ["pretrain", "--data=x", "--output=x", f"--config={name}"], "'configs/small.yaml'?"
     for verb in ("prepare", "pretrain"):
         others = without(whole[verb], "config")
         yield [verb, *others, "--config=no.yaml"], "no configuration at 'no.yaml': expected"

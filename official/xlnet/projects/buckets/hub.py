@@ -214,7 +214,10 @@ def _error(library: Any, repository: Repository, error: Exception) -> Exception:
     else:
         why = f"{endpoint} could not be reached"
     cache = library.constants.HF_HUB_CACHE
-    return DataError(f"{url}: {why}, and not all of it is in the cache {cache}")
+    return DataError(
+        f"{url}: {why}, and not all of it is in the cache {cache}: expected a connection, or a "
+        "folder with the files in the place of the URL"
+    )
 
 
 def _progress(repository: Repository) -> contextlib.AbstractContextManager[None]:
