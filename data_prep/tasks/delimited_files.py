@@ -114,7 +114,12 @@ def _named(reading: Reading, records: Iterator[Record]) -> Iterator[Row]:
     require_data(bool(first[2]), path, "a header with column names", "an empty file")
     columns, has_header = _columns(reading, first[2])
     distinct(filter(None, columns), path)
-    for line, num_lines, fields in records if has_header else itertools.chain([first], records):
+    records = records if has_header else itertools.chain([first], records)
+    first_row = next(records, None)
+    if first_row is None:
+        _require_columns(reading, columns)
+        return
+    for line, num_lines, fields in itertools.chain([first_row], records):
         if not fields:
             require_data(not reading.strict, f"{path}, line {line}", "a row", "an empty line")
             reading.counts["blank_lines"] += 1
@@ -131,6 +136,14 @@ def _named(reading: Reading, records: Iterator[Record]) -> Iterator[Row]:
                     "is probably never closed"
                 )
             reading.reject("malformed_rows", message)
+
+
+def _require_columns(reading: Reading, columns: list[str]) -> None:
+    """Checks the header of a file without rows, such as a text of one line that is no table."""
+    missing = sorted(needed_columns(reading) - {*columns})
+    if missing:
+        got = f"a header of {listed(columns)} without rows"
+        require_data(False, reading.path, f"a column {missing[0]!r}", got)
 
 
 def _columns(reading: Reading, fields: list[str]) -> tuple[list[str], bool]:

@@ -41,7 +41,7 @@ def log_counts(source: str, counts: Mapping[str, Any]) -> None:
         if count == 1:
             words = words.removesuffix("s")
         phrases.append(f"{count:,} {words}")
-    Progress(sys.stderr).log_line(f"{_named(source)}: {', '.join(phrases)}")
+    Progress(sys.stderr).log_line(f"{_named(source)}: {', '.join(phrases) or 'no text'}")
 
 
 def _named(source: str) -> str:

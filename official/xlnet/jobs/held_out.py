@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from absl import logging
 
 from official.xlnet.data.examples import Example
-from official.xlnet.errors import require_data
+from official.xlnet.errors import DataError
 from official.xlnet.tasks.data_report import classes_of
 
 _FEW_GROUPS = 5  # A class with fewer groups need not be in both parts.
@@ -54,12 +54,14 @@ def held_out(
         if all(in_training[name] > count for name, count in counts.items()):
             chosen.update(groups[index])
             in_training -= counts
-    require_data(
-        bool(chosen) and len(groups) >= 2,
-        "dev",
-        "data to evaluate on",
-        f"none, and none of the {len(examples)} training examples can be held out",
-    )
+    if not chosen or len(groups) < 2:
+        why = (
+            "each is the last of its class" if len(groups) > 1 else "all are copies or of one group"
+        )
+        raise DataError(
+            "dev: expected data to evaluate on, got none, and none of the "
+            f"{len(examples)} training examples can be held out, as {why}"
+        )
     logging.warning(
         "dev: %d of %d training examples are held out to evaluate on", len(chosen), len(examples)
     )

@@ -203,6 +203,21 @@ def test_a_tenth_is_held_out():
     assert [len(part) for part in held_out(numbers, 0)] == [21, 2]
 
 
+@pytest.mark.parametrize(
+    ("texts", "labels", "why"),
+    [
+        ("aaaa", "xxyy", "all are copies or of one group"),
+        ("ab", "xy", "each is the last of its class"),
+    ],
+)
+def test_why_none_can_be_held_out(texts, labels, why):
+    rows = [
+        TextExample(str(n), (x,), y) for n, (x, y) in enumerate(zip(texts, labels, strict=True))
+    ]
+    with pytest.raises(DataError, match=f"none of the {len(rows)} .* can be held out, as {why}"):
+        held_out(rows, seed=0)
+
+
 def test_what_belongs_together_is_held_out_together():
     ranking = [RankingExample(f"d{n}", f"q{n % 11}", "q", "d", 1.0) for n in range(53)]
     questions = [QuestionExample(str(n), "q", f"paragraph {n % 11}") for n in range(53)]

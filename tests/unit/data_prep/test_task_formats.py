@@ -139,6 +139,16 @@ def test_a_file_to_predict_needs_the_texts_alone(name, text, settings, texts, tm
     assert ["|".join(example.texts) for example in examples] == texts
 
 
+@pytest.mark.parametrize("name", ["a.txt", "a.csv", "a.tsv"])
+@pytest.mark.parametrize("header", ["Only one line.", "review,label", "texts", " text"])
+def test_a_file_without_rows_needs_the_columns_too(name, header, tmp_path):
+    """One line of text is no table without rows."""
+    path, task = write(tmp_path / name, f"{header}\n"), task_of(text_columns=("text",))
+    message = "expected a column 'text', got a header of .* without rows"
+    assert_refused(message, lambda: [*stream_task(path, task)])
+    assert [*stream_task(write(tmp_path / name, "text\n"), task)] == []
+
+
 @pytest.mark.parametrize(
     ("text", "texts"),
     [
