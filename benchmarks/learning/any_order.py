@@ -189,7 +189,7 @@ def main() -> None:
 
 
 def runs_of(flags: Any) -> list[Run]:
-    """Runs of each seed: rows of equal compute in both designs, and of equal targets in the first.
+    """Runs of each seed: rows of equal compute, and permutations of equal targets, in each design.
 
     Args:
       flags: of the command line; `designs`, `rows`, `equal` and `steps` count.
@@ -199,10 +199,11 @@ def runs_of(flags: Any) -> list[Run]:
         for design, row in itertools.product(flags.designs, flags.rows):
             steps = _even(flags.steps / ROWS[row].costs[design])
             found.append(Run(design, row, _COMPUTE, steps))
-    if _TARGETS in flags.equal and "whole" in flags.designs:
-        for row in (row for row in _PERMUTED if row in flags.rows):
+    if _TARGETS in flags.equal:
+        permuted = [row for row in _PERMUTED if row in flags.rows]
+        for design, row in itertools.product(flags.designs, permuted):
             steps = flags.steps * _num_predict("k6") / _num_predict(row)
-            found.append(Run("whole", row, _TARGETS, _even(steps)))
+            found.append(Run(design, row, _TARGETS, _even(steps)))
     return found
 
 
@@ -369,8 +370,11 @@ def tables(runs: Sequence[dict[str, Any]]) -> dict[str, str]:
         for (design, row), other in compute.items()
         if row != "k1" and (design, "k1") in compute
     ]
-    if ours := compute.get(("whole", "k6")):
-        pairs += [(ours, other) for other in rows if other.equal == _TARGETS]
+    pairs += [
+        (compute[other.design, "k6"], other)
+        for other in rows
+        if other.equal == _TARGETS and (other.design, "k6") in compute
+    ]
     return {"readings": _readings(rows), "differences": _differences(rows, pairs)}
 
 
