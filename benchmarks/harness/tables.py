@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import ast
-import functools
 import hashlib
 import json
 import os
@@ -14,7 +12,7 @@ from typing import Any
 
 import yaml
 
-from benchmarks.harness.sources import ROOT, part_of, paths_of, roots_of
+from benchmarks.harness.small_runs import small_numbers
 from official.xlnet.configs.experiment import recipe_path
 from official.xlnet.files.atomic import write_bytes
 from official.xlnet.files.json_files import write_json
@@ -52,23 +50,15 @@ def markdown_table(rows: Iterable[Sequence[object]]) -> str:
     return "\n".join(f"| {' | '.join(map(str, cells))} |" for cells in lines)
 
 
-def measured_with(*recipes: str, code: Sequence[str] = ()) -> list[str]:
-    """`PATH DIGEST` of recipes and `sources DIGEST` of the code, which results depend on.
-
-    Comments do not count, in recipes and in code; docstrings and blank lines do not, either.
+def recipe_digests(*recipes: str) -> list[str]:
+    """Returns `PATH DIGEST` of recipes; comments do not count.
 
     Args:
       *recipes: paths of recipes.
-      code: what the result depends on besides training and recipes; see `sources`.
     """
-    modules = [entry for entry in code if ":" not in entry]
-    paths = paths_of(roots_of(recipes, modules), ROOT)
-    words = [_words_of(path.read_text("utf-8")) for path in paths]
-    words += [_words_of(part_of(entry, ROOT)) for entry in code if ":" in entry]
-    read = (yaml.safe_load(pathlib.Path(recipe_path(path)).read_text("utf-8")) for path in recipes)
-    settings = (json.dumps(tree, sort_keys=True) for tree in read)
-    named = zip((*recipes, "sources"), (*settings, "".join(words)), strict=True)
-    return [f"{name} {_digest(text)}" for name, text in named]
+    trees = (yaml.safe_load(pathlib.Path(recipe_path(path)).read_text("utf-8")) for path in recipes)
+    settings = (json.dumps(tree, sort_keys=True) for tree in trees)
+    return [f"{path} {_digest(text)}" for path, text in zip(recipes, settings, strict=True)]
 
 
 def command_above(text: str, table: str) -> str | None:
@@ -93,41 +83,28 @@ def _digest(text: str) -> str:
     return hashlib.sha256(text.encode()).hexdigest()[:8]
 
 
-@functools.cache
-def _words_of(code: str) -> str:
-    """Names, constants and kinds of expressions of a module, the same in all versions of Python."""
-    tree = _WithoutDocstrings().visit(ast.parse(code))
-    fields = ([type(node).__name__, *ast.iter_fields(node)] for node in ast.walk(tree))
-    return repr([[x for x in node if not isinstance(x[-1], ast.AST | list)] for node in fields])
-
-
-class _WithoutDocstrings(ast.NodeTransformer):
-    def visit_Expr(self, node: ast.Expr) -> ast.Expr | None:
-        return None if isinstance(node.value, ast.Constant) else node
-
-
 def fill_table(document: str, name: str, table: str, measured: Iterable[str] = ()) -> None:
     """Replaces the text between `<!-- table: NAME -->` and `<!-- end -->`.
 
-    The end names what was measured, `<!-- end: configs/tiny.yaml 0a1b2c3d, sources 4e5f6a7b -->`,
-    and the command of `benchmarks.learning` above the table. A test fails when a recipe has changed
-    since; `benchmarks.learning.stale` lists tables whose code or command has.
+    The end names what was measured: recipes, the command of `benchmarks.learning` above the table,
+    and its numbers at a small size, `<!-- end: command 6631470a, configs/tiny.yaml 0a1b2c3d,
+    numbers 4.7112 4.8031 -->`. `benchmarks.learning.stale` lists tables of which these differ.
 
     Args:
       document: path of the Markdown file.
       name: name of the table.
       table: Markdown text.
-      measured: see `measured_with`.
+      measured: see `recipe_digests`.
 
     Raises:
       ValueError: the document does not have exactly one such table.
     """
     text = pathlib.Path(document).read_text(encoding="utf-8")
-    command = command_above(text, name)
-    if command and (measured := list(measured)):
-        measured.append(command_digest(command))
-    digests = ", ".join(sorted(set(measured)))
-    end = f"<!-- end: {digests} -->" if digests else "<!-- end -->"
+    entries = {*measured}
+    if command := command_above(text, name):
+        numbers = " ".join(f"{number:.6g}" for number in small_numbers(command))
+        entries |= {command_digest(command), f"numbers {numbers}"}
+    end = f"<!-- end: {', '.join(sorted(entries))} -->" if entries else "<!-- end -->"
     pattern = rf"(<!-- table: {re.escape(name)} -->\n).*?<!-- end[^>]*-->"
     text, replaced = re.subn(pattern, lambda m: f"{m[1]}{table}\n{end}", text, flags=re.S)
     if replaced != 1:

@@ -44,14 +44,6 @@ from official import xlnet
 from official.xlnet.tokenization.special_tokens import VOCAB_FILE
 from official.xlnet.tokenization.tokenizer import Tokenizer
 
-# What results depend on besides training and recipes; see `harness.sources`.
-CODE = (
-    "benchmarks.learning.__main__:_compare_memory",
-    "official.xlnet.inference.scoring",
-    "official.xlnet.modeling.objectives.permutation_lm",
-    "official.xlnet.projects.any_order.context_length",
-)
-
 _CONFIG = "configs/tiny.yaml"
 _VOCAB_SIZE = 4000
 # A network trained for minutes has an effective context of about 16 tokens, so memory matters at
@@ -80,7 +72,6 @@ _SHOWN = (4, -1)  # Numbers of the contexts whose losses the tables show.
 def main() -> None:
     flags = parse_experiment(
         __doc__,
-        CODE,
         text=TEXT,
         seeds=SEEDS,
         steps=flag(600, "training steps of the runs with memory"),
@@ -93,8 +84,14 @@ def main() -> None:
     print(*found.values(), sep="\n\n", file=sys.stderr)
     if flags.document:
         publish(flags.document, "memory", runs, found)
-    losses = {row: np.mean([run["rows"][row]["loss"] for run in runs]) for row in ROWS}
-    print(json.dumps(losses))
+    print(json.dumps({name: _means(runs, name) for name in ROWS}))
+
+
+def _means(runs: Sequence[dict[str, Any]], name: str) -> list[float]:
+    """Loss of a row, and of its last words after each context."""
+    rows = [run["rows"][name] for run in runs]
+    of_passages = np.mean([row["of_passages"] for row in rows], axis=(0, 2))
+    return [float(np.mean([row["loss"] for row in rows])), *of_passages.tolist()]
 
 
 def _compare_memory(flags: argparse.Namespace, seed: int) -> dict[str, Any]:
@@ -105,7 +102,7 @@ def _compare_memory(flags: argparse.Namespace, seed: int) -> dict[str, Any]:
         rows = {name: _trained(flags, name, seed, texts) for name in ROWS}
         return {"seed": seed, "lengths": [*_LENGTHS], "rows": rows}
 
-    return kept(os.path.join(flags.output, "runs", f"{seed}.json"), run, _CONFIG, code=CODE)
+    return kept(os.path.join(flags.output, "runs", f"{seed}.json"), run, _CONFIG)
 
 
 def _trained(

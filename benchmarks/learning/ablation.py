@@ -11,7 +11,6 @@ is also fine-tuned on a labeled table.
 
 from __future__ import annotations
 
-import collections
 import itertools
 import json
 import os
@@ -49,14 +48,6 @@ from official.xlnet.files.json_files import read_json, write_json
 
 if TYPE_CHECKING:
     from benchmarks.learning.span_likelihood import Choice
-
-# What results depend on besides training and recipes; see `harness.sources`.
-CODE = (
-    "benchmarks.learning.ablation:trained",
-    "benchmarks.learning.ablation:prepare_data",
-    "benchmarks.learning.span_likelihood",
-    "official.xlnet.modeling.models.xlnet_classifier",
-)
 
 CONFIGS = "configs/ablation"
 # {recipe in `CONFIGS`: its title}.
@@ -96,7 +87,6 @@ Results = Mapping[str, Sequence[dict[str, Any]]]  # {row: result of each seed}.
 def main() -> None:
     flags = parse_experiment(
         __doc__,
-        CODE,
         text=TEXT,
         rows=flag(list(ROWS), "rows to train, by file name"),
         seeds=SEEDS,
@@ -113,7 +103,9 @@ def main() -> None:
     runs = read_results(flags.output)
     if flags.document:
         publish(flags.document, "rows", runs, tables(runs))
-    print(json.dumps(collections.Counter(run["row"] for run in runs)))
+    names = [f"{run['row']} {run['seed']}" for run in runs]
+    losses = [[run[metric] for metric in _METRICS] for run in runs]
+    print(json.dumps(dict(zip(names, losses, strict=True))))
 
 
 def configuration(row: str, overrides: list[str], seed: int = 0):
@@ -151,9 +143,7 @@ def run(row: str, seed: int, output: str, overrides: list[str], tables: str | No
     """
     path = os.path.join(output, "runs", f"{row}-{seed}.json")
     model_dir = os.path.join(output, "models", f"{row}-{seed}")
-    result = kept(
-        path, lambda: trained(row, seed, output, overrides, model_dir), recipe_of(row), code=CODE
-    )
+    result = kept(path, lambda: trained(row, seed, output, overrides, model_dir), recipe_of(row))
     if tables and "finetuned" not in result:
         settings = [*FINETUNING, f"training.seed={seed}"]
         output = f"{model_dir}-finetuned"

@@ -50,17 +50,6 @@ from benchmarks.learning.common import (
 from official import xlnet
 from official.xlnet.tasks.reports import PREDICTIONS_FILE
 
-# What results depend on besides training and recipes; see `harness.sources`.
-CODE = (
-    "benchmarks.learning.any_order:_loss_at",
-    "benchmarks.learning.any_order:_run",
-    "benchmarks.learning.any_order:split",
-    "benchmarks.learning.ablation:prepare_data",
-    "official.xlnet.inference.scoring",
-    "official.xlnet.modeling.models.xlnet_classifier",
-    "official.xlnet.modeling.objectives.causal_lm",
-)
-
 _FORWARD = ("objective.kind=causal", "model.attention_type=uni", "data.bidirectional=false")
 _SPAN = 8  # Tokens in the middle of a text that are filled in.
 _PASSES = (1, 2, 4, 8)
@@ -151,7 +140,6 @@ _ACCURACY = "accuracy, "  # Readings that begin so are better if higher.
 def main() -> None:
     flags = parse_experiment(
         __doc__,
-        CODE,
         text=TEXT,
         designs=flag(list(DESIGNS), "where orders are drawn"),
         rows=flag(list(ROWS), "rows to train"),
@@ -172,7 +160,7 @@ def main() -> None:
         path = os.path.join(flags.output, folder, f"{name}.json")
         if time.monotonic() > deadline and not os.path.exists(path):
             return None
-        return kept(path, work, ablation.recipe_of(ROWS[run.row].recipe), code=CODE)
+        return kept(path, work, ablation.recipe_of(ROWS[run.row].recipe))
 
     for seed, run in itertools.product(range(flags.seeds), runs_of(flags)):
         name = f"{run.design}-{run.row}-{run.steps}"
@@ -185,7 +173,7 @@ def main() -> None:
     runs = ablation.read_results(flags.output)
     if flags.document:
         publish(flags.document, "readings", runs, tables(runs))
-    print(json.dumps({"runs": len(runs)}))
+    print(json.dumps({row.title: _means(found) for row, found in _by_row(runs).items()}))
 
 
 def runs_of(flags: Any) -> list[Run]:
@@ -450,6 +438,11 @@ def over_examples(shares: np.ndarray, number: int) -> tuple[float, int]:
 
 def _mean(runs: Sequence[dict[str, Any]], key: str, digits: int = 3) -> str:
     return mean_and_interval([run[key] for run in runs], digits) if key in runs[0] else "–"
+
+
+def _means(runs: Sequence[dict[str, Any]]) -> dict[str, float]:
+    """The mean of each reading over seeds."""
+    return {key: float(np.mean([run[key] for run in runs])) for key in _columns(runs)}
 
 
 def _columns(runs: Iterable[dict[str, Any]]) -> dict[str, str]:

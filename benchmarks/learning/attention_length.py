@@ -20,7 +20,7 @@ import time
 import numpy as np
 
 from benchmarks.harness.command_line import flag
-from benchmarks.harness.tables import fill_table, markdown_table, measured_with
+from benchmarks.harness.tables import fill_table, markdown_table, recipe_digests
 from benchmarks.learning.common import (
     SET,
     TEXT,
@@ -50,7 +50,8 @@ def main() -> None:
     rows = [measure(model, document, length, flags.tokens) for length in LENGTHS]
     if flags.document:
         write(rows, flags.document, len(document))
-    print(json.dumps(rows[-1]))
+    columns = ("memory_perplexity", "sliding_perplexity")
+    print(json.dumps({row["length"]: [row[name] for name in columns] for row in rows}))
 
 
 def longest_document(data_dir: str) -> np.ndarray:
@@ -190,7 +191,7 @@ def write(rows: list[dict], document: str, num_tokens: int) -> None:
         for row in rows
     )
     table = f"{markdown_table([head, *cells])}\n\nThe document has {num_tokens} tokens."
-    fill_table(document, "attention_length", table, measured_with(CONFIG))
+    fill_table(document, "attention_length", table, recipe_digests(CONFIG))
 
 
 if __name__ == "__main__":

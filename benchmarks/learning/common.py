@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from benchmarks.harness.command_line import flag, parse, repeated, required
-from benchmarks.harness.tables import fill_table, measured_with
+from benchmarks.harness.small_runs import code_digest
+from benchmarks.harness.tables import fill_table, recipe_digests
 from official import xlnet
 from official.xlnet.files.json_files import read_json, write_json
 from official.xlnet.tokenization.special_tokens import VOCAB_FILE
@@ -26,17 +27,14 @@ MINUTES = flag(float("inf"), "time after which no further run starts")
 SET = repeated("key=value: overrides a key")
 
 
-def parse_experiment(
-    description: str | None, code: Sequence[str] = (), **flags: dict[str, Any]
-) -> argparse.Namespace:
+def parse_experiment(description: str | None, **flags: dict[str, Any]) -> argparse.Namespace:
     """Reads the command line of an experiment, and makes its output directory.
 
-    The directory is in that of `--output`, under the digest of the code: runs of other code are
+    The directory is in that of `--output`, under the digest of all code: runs of other code are
     neither resumed nor taken for finished.
 
     Args:
       description: docstring of the program.
-      code: modules that its results depend on, besides training and recipes: its `CODE`.
       **flags: its flags, besides `--output` and `--document`.
     """
     given = parse(
@@ -45,7 +43,7 @@ def parse_experiment(
         document=flag(None, "Markdown file whose tables to write, and the JSON file beside it"),
         **flags,
     )
-    given.output = os.path.join(given.output, measured_with(code=code)[0].replace(" ", "-"))
+    given.output = os.path.join(given.output, code_digest())
     os.makedirs(given.output, exist_ok=True)
     return given
 
@@ -120,18 +118,17 @@ def heldout_documents(data_dir: str) -> Iterator[np.ndarray]:
             yield document[document != EOD_ID]
 
 
-def kept(path: str, run: Callable[[], Any], *recipes: str, code: Sequence[str] = ()) -> Any:
+def kept(path: str, run: Callable[[], Any], *recipes: str) -> Any:
     """Returns the result of a run, from its file if it is finished, else by running it.
 
     Args:
       path: JSON file of the result.
-      run: returns a dictionary, to which `measured` is added: digests of the recipes and the code.
+      run: returns a dictionary, to which `measured` is added: digests of the recipes.
       *recipes: paths of its recipes.
-      code: modules that it depends on besides; the constant `CODE` of the experiment.
     """
     if not os.path.exists(path):
         os.makedirs(os.path.dirname(path), exist_ok=True)
-        write_json(path, run() | {"measured": measured_with(*recipes, code=code)}, indent=None)
+        write_json(path, run() | {"measured": recipe_digests(*recipes)}, indent=None)
     return read_json(path)
 
 

@@ -27,12 +27,6 @@ from benchmarks.learning.untuned import SENTENCES
 from official import xlnet
 from official.xlnet.tokenization.special_tokens import VOCAB_FILE
 
-# What results depend on besides training and recipes; see `harness.sources`.
-CODE = (
-    "benchmarks.learning.few_labels:_finetuned",
-    "official.xlnet.modeling.models.xlnet_classifier",
-)
-
 _ROWS = ("pre-trained", "random weights", "bag of words")
 
 Run = tuple[str, int, str, int]  # Data set, number of examples, row, seed.
@@ -41,7 +35,6 @@ Run = tuple[str, int, str, int]  # Data set, number of examples, row, seed.
 def main() -> None:
     flags = parse_experiment(
         __doc__,
-        CODE,
         data=required("directory of the data sets"),
         model=required("pre-trained model"),
         sets=flag(["sst2", "cr"], "data sets"),
@@ -98,7 +91,7 @@ def _finetuned(
         bag_of_words = metrics["baselines"]["bag_of_words"]["accuracy"]
         return {"accuracy": metrics["accuracy"], "bag_of_words": bag_of_words}
 
-    return kept(f"{output}.json", run, code=CODE)
+    return kept(f"{output}.json", run)
 
 
 def _table(flags: argparse.Namespace, name: str) -> list[str]:

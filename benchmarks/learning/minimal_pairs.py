@@ -1,13 +1,13 @@
 """Minimal pairs under a pre-trained model: accuracy by group and order, and words of one pair.
 
+    python -m benchmarks.learning.minimal_pairs --model=demo_output/model --cluster=noun \
+           --pairs=demo_output/pairs.tsv --output=docs/agreement.json --document=docs/experiments.md
     python -m benchmarks.learning.minimal_pairs --model=runs/reviews/model --pairs=blimp.jsonl \
-           --document=docs/experiments.md --output=docs/minimal_pairs.json
-    python -m benchmarks.learning.minimal_pairs --model=demo_output/model \
-           --pairs=demo_output/pairs.tsv --output=pairs.json --picture=pairs.png
+           --output=pairs.json --picture=pairs.png
 
 Scores both sentences of each pair in every order that the model can score, and writes the accuracy
 by group and the words of one pair to a JSON file, and, where asked for, a table of a page and a
-picture. The last line is JSON: the accuracy in each order.
+picture. The last line is JSON: the accuracy and the mean difference in each order.
 """
 
 from __future__ import annotations
@@ -17,20 +17,13 @@ import json
 import pathlib
 
 from benchmarks.harness.command_line import flag, parse, repeated, required
-from benchmarks.harness.tables import fill_table, markdown_table, measured_with
+from benchmarks.harness.tables import fill_table, markdown_table
 from benchmarks.reports import result_figures
 from data_prep.tasks.text_rows import read_text_rows
 from official import xlnet
 from official.xlnet.files.json_files import write_json
 from official.xlnet.projects.any_order.pairs import pair_metrics
 from official.xlnet.projects.any_order.words import words_of
-
-# What results depend on besides training and recipes; see `harness.sources`.
-CODE = (
-    "official.xlnet.inference.scoring",
-    "official.xlnet.projects.any_order.orders",
-    "official.xlnet.projects.any_order.pairs",
-)
 
 _NUM_ORDERS = 8
 _ORDERS = (
@@ -53,7 +46,7 @@ def main() -> None:
         shown=flag(0, "number of the pair whose words are drawn"),
         document=flag(None, "document to write the table into"),
         table=flag("pairs", "which table of the document"),
-        output=flag("docs/minimal_pairs.json", "JSON file to write"),
+        output=required("JSON file to write"),
         picture=flag(None, "PNG file to draw"),
     )
     rows = read_text_rows([], flags.pairs, ("good", "bad", "UID", *flags.cluster))
@@ -76,18 +69,25 @@ def main() -> None:
     if flags.picture:
         pathlib.Path(flags.picture).write_bytes(result_figures.minimal_pairs(metrics))
     if flags.document:
-        groups = {f"all {len(rows)} pairs": metrics} | {
-            f"`{name}`": {order: metrics[order]["groups"][name] for order in metrics}
-            for name in metrics[_ORDERS[0]]["groups"]
-        }
-        cells = [
-            (name, *(_accuracy(of_orders[order]) for order in _ORDERS))
-            for name, of_orders in groups.items()
-        ]
-        head = ("accuracy (95% interval)", *(f"`{order}`" for order in _ORDERS))
-        table = markdown_table([head, *cells])
-        fill_table(flags.document, flags.table, table, measured_with(code=CODE))
-    print(json.dumps({order: found["accuracy"] for order, found in metrics.items()}))
+        fill_table(flags.document, flags.table, table_of(metrics))
+    columns = ("accuracy", "mean_difference")
+    numbers = {order: [found[name] for name in columns] for order, found in metrics.items()}
+    print(json.dumps(numbers))
+
+
+def table_of(metrics: dict[str, dict]) -> str:
+    """Formats the accuracy of all pairs and of each group, in each order.
+
+    Args:
+      metrics: {order: `pair_metrics`}.
+    """
+    first = next(iter(metrics.values()))
+    rows = [["accuracy (95% interval)", *(f"`{order}`" for order in metrics)]]
+    rows.append([f"all {first['pairs']} pairs", *map(_accuracy, metrics.values())])
+    for name in first["groups"]:
+        of_group = [_accuracy(found["groups"][name]) for found in metrics.values()]
+        rows.append([f"`{name}`", *of_group])
+    return markdown_table(rows)
 
 
 def _accuracy(metrics: dict) -> str:

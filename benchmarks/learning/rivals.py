@@ -49,14 +49,6 @@ from official import xlnet
 from official.xlnet.files.json_files import write_json
 from official.xlnet.tasks.reports import PREDICTIONS_FILE
 
-# What results depend on besides training and recipes; see `harness.sources`.
-CODE = (
-    "benchmarks.learning.rivals:trained",
-    "benchmarks.learning.rivals:finetuned",
-    "benchmarks.learning.span_likelihood",
-    "official.xlnet.modeling.models.xlnet_classifier",
-)
-
 # As published. The recipes have XLNet's initial scale, so that rows of the ablation differ less.
 _BERT = ("model.init_std=0.02",)
 _OURS = "xlnet_k6"
@@ -123,7 +115,6 @@ Baselines = dict[str, dict[str, float]]  # {task: {baseline: accuracy}}.
 def main() -> None:
     flags = parse_experiment(
         __doc__,
-        CODE,
         text=TEXT,
         data=required("directory with TASK/{train,dev}.tsv"),
         tasks=flag(["sst2", "cr", "mr", "mpqa", "rte"], "tasks to fine-tune on"),
@@ -184,7 +175,6 @@ def trained(run: Run, output: str, overrides: list[str]) -> dict[str, Any]:
         path,
         lambda: ablation.trained(recipe, run.seed, output, settings, model_dir),
         ablation.recipe_of(recipe),
-        code=CODE,
     )
     if "windows" not in result:
         from benchmarks.learning.span_likelihood import READINGS, choose_token

@@ -24,12 +24,6 @@ from benchmarks.harness.tables import fill_table, markdown_table
 from benchmarks.learning.common import SET, kept, parse_experiment
 from official import xlnet
 
-# What results depend on besides training and recipes; see `harness.sources`.
-CODE = (
-    "benchmarks.learning.untuned:_finetuned",
-    "official.xlnet.modeling.models.xlnet_classifier",
-)
-
 SENTENCES = ("task.max_length=64", "task.num_buckets=2")
 # The part of a text that is read; nothing here is tuned.
 _DATA_SETS = {
@@ -55,7 +49,6 @@ Result = dict[str, Any]
 def main() -> None:
     flags = parse_experiment(
         __doc__,
-        CODE,
         data=required("directory of the data sets"),
         model=required("pre-trained model", action="append"),
         sets=flag(None, "data sets", nargs="*", choices=list(_DATA_SETS)),
@@ -83,9 +76,7 @@ def _results(flags: argparse.Namespace) -> Iterator[Result]:
         parts = [run["model"], name, changes or "default", *flags.set]
         output = os.path.join(flags.output, "-".join(parts).replace(" ", "-"))
         run |= {"default": not changes}
-        yield kept(
-            f"{output}.json", functools.partial(_finetuned, flags, model, run, output), code=CODE
-        )
+        yield kept(f"{output}.json", functools.partial(_finetuned, flags, model, run, output))
 
 
 def _finetuned(flags: argparse.Namespace, model: str, run: Result, output: str) -> Result:

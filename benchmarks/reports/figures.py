@@ -104,9 +104,6 @@ PICTURES = {
     "agreement": Picture(
         tree("agreement.json", lambda found: found["orders"]), result_figures.minimal_pairs
     ),
-    "minimal_pairs": Picture(
-        tree("minimal_pairs.json", lambda found: found["orders"]), result_figures.minimal_pairs
-    ),
     "orders": Picture(_WINDOWS, concept_figures.orders),
     "passes": Picture(
         tree("experiments.json", lambda found: any_order.passes(found["readings"])),
@@ -120,7 +117,7 @@ PICTURES = {
     "steps": Picture(tree("token_steps.json"), result_figures.token_steps),
     "streams": Picture(_WINDOWS, concept_figures.streams),
     "surprisal": Picture(
-        tree("minimal_pairs.json", lambda found: found["words"]), result_figures.surprisal
+        tree("agreement.json", lambda found: found["words"]), result_figures.surprisal
     ),
     "time_to_quality": Picture(
         tree("time_to_quality.json", time_to_quality.shown), result_figures.time_to_quality

@@ -273,15 +273,16 @@ def surprisal(words: dict[str, list[dict[str, Any]]]) -> bytes:
 def minimal_pairs(orders: dict[str, dict[str, Any]]) -> bytes:
     """Accuracy on minimal pairs by group, with intervals: {order: metrics}."""
     groups = list(next(iter(orders.values()))["groups"])
-    figure = new_figure(8, 1.2 + 0.7 * len(groups))
+    figure = new_figure(8, 1.2 + (0.25 + 0.15 * len(orders)) * len(groups))
     axes = figure.subplots()
-    colors = zip(orders.items(), (_OURS, _THEIRS, _THIRD), strict=True)
-    for number, ((order, metrics), color) in enumerate(colors):
+    shifts = 0.7 * (np.arange(len(orders)) / len(orders) - 0.5)
+    for number, (order, metrics) in enumerate(orders.items()):
         found = [metrics["groups"][group] for group in groups]
         shares = np.array([each["accuracy"] for each in found])
         low, high = np.transpose([each["accuracy_interval"] for each in found])
-        places = np.arange(len(groups)) + 0.25 * (number - 1)
+        places = np.arange(len(groups)) + shifts[number]
         error = [shares - low, high - shares]
+        color = f"C{number}"
         axes.errorbar(shares, places, xerr=error, fmt="o", capsize=3, color=color, label=order)
     axes.axvline(0.5, color="gray", linestyle="--")
     axes.set_yticks(range(len(groups)), groups)

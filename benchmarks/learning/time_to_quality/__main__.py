@@ -14,6 +14,7 @@ line is JSON:
 
     rows        number of rows on file
     trained     number of runs trained now
+    losses      held-out loss of each row, in nats
 """
 
 from __future__ import annotations
@@ -61,8 +62,10 @@ def main() -> None:
             runs.train(run, directory)
             trained += 1
         report.add(flags.results, run, runs.evaluate_checkpoints(run, directory))
-    report.write(flags.results, flags.document, flags.document_of_settings)
-    print(json.dumps({"rows": len(read_rows(flags.results)), "trained": trained}))
+    if flags.document:
+        report.write(flags.results, flags.document, flags.document_of_settings)
+    losses = [row["loss"] for row in read_rows(flags.results)]
+    print(json.dumps({"rows": len(losses), "trained": trained, "losses": losses}))
 
 
 def _runs(flags: argparse.Namespace, text: str) -> Iterator[runs.Run]:

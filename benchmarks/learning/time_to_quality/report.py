@@ -13,8 +13,8 @@ from benchmarks.harness.tables import (
     fill_table,
     key_of,
     markdown_table,
-    measured_with,
     read_rows,
+    recipe_digests,
 )
 from benchmarks.harness.verdicts import mean_and_interval
 from benchmarks.learning.time_to_quality.runs import Run, config_of
@@ -31,7 +31,7 @@ def has(path: str, run: Run) -> bool:
 
 def add(path: str, run: Run, result: dict[str, Any]) -> None:
     """Writes the row of a run."""
-    measured = measured_with(config_of(run.recipe))
+    measured = recipe_digests(config_of(run.recipe))
     add_row(path, {**_fields(run), **result, "measured": measured}, _KEY)
 
 
@@ -54,7 +54,7 @@ def write(results: str, document: str, document_of_settings: str) -> None:
                 f"{results}: expected one loss of unigrams for {recipe}, {text}, got {unigrams}; "
                 "rows of an earlier way of holding text out need another name of the text"
             )
-    measured = [entry for row in rows for entry in row.get("measured", ["sources unknown"])]
+    measured = [entry for row in rows for entry in row.get("measured", [])]
     fill_table(document, "steps", table(rows), measured)
     fill_table(document_of_settings, "settings", table(rows, of_settings=True), measured)
 

@@ -4,9 +4,9 @@ They apply where neither the recipe nor a flag gives a value:
 
 * Learning rate: 3e-5 · (118 M / P)^0.95 for an encoder of P parameters, at most 3e-3, with one
   significant digit. This is 3e-5 for XLNet-Base and 1e-5 for XLNet-Large, for which table 8 of
-  the paper has 1e-5 to 3e-5, and 3e-3 for `configs/tiny.yaml`, the best of a sweep there
-  (`docs/experiments.md`). The exponent joins these three points. With `training.lora_rank`, ten
-  times as much, at most 3e-3.
+  the paper has 1e-5 to 3e-5, and 3e-3 for `configs/tiny.yaml`, the best of a sweep
+  (`benchmarks.learning.untuned`). The exponent joins these three points. With
+  `training.lora_rank`, ten times as much, at most 3e-3.
 * Epochs: as many as present 16,000 examples, from 3 to 40. Small data sets need many epochs until
   a new head is trained; more than 5,000 examples are read three times, as in the paper's recipes.
 * Batch size: 32, and 16 with fewer than 1,000 examples, for enough updates.

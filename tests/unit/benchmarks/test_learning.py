@@ -11,16 +11,14 @@ import types
 import numpy as np
 import pytest
 import tensorflow as tf
-from scipy.stats import binomtest
 
-from benchmarks.harness import verdicts
-from benchmarks.harness.sources import part_of, paths_of, roots_of
+from benchmarks.harness import small_runs, verdicts
 from benchmarks.harness.tables import (
     command_above,
     command_digest,
     fill_table,
-    measured_with,
     read_rows,
+    recipe_digests,
 )
 from benchmarks.harness.verdicts import Difference, difference, over_runs
 from benchmarks.learning import __main__ as memory
@@ -31,6 +29,7 @@ from benchmarks.learning import (
     common,
     cues,
     few_labels,
+    minimal_pairs,
     rivals,
     stale,
     untuned,
@@ -136,7 +135,7 @@ def test_tables_and_verdicts_are_those_of_the_stored_runs(page, name, tables):
     for title, table in tables(runs).items():
         command = command_digest(command_above(text, title))
         measured = ", ".join(sorted({command, *(x for run in runs for x in run["measured"])}))
-        assert f"<!-- table: {title} -->\n{table}\n<!-- end: {measured} -->" in text
+        assert f"<!-- table: {title} -->\n{table}\n<!-- end: {measured}, numbers " in text
 
 
 def test_every_verdict_of_a_page_is_recomputed_here():
@@ -152,18 +151,13 @@ def test_every_verdict_of_a_page_is_recomputed_here():
     assert outside == set()
     rows = read_rows(str(ROOT / "docs/time_to_quality.json"))
     assert ("time_to_quality", "steps", report.table(rows)) in shown
-    [pairs] = (table for page, name, table in shown if (page, name) == ("experiments", "pairs"))
-    cells = [
-        (round(int(percent) * size / 100), size)
-        for size, line in zip((90, 30, 30, 30), pairs.splitlines()[2:], strict=True)
-        for percent in re.findall(r"(\d+)% \(", line)
-    ]
-    least = min(binomtest(*cell).pvalue for cell in cells)
-    assert len(cells) == 12 and 0.05 / 12 < least < 0.05  # Holm's correction of the smallest.
-    assert "for twelve cells, none is above chance" in pages["experiments"]
+    orders = json.loads((ROOT / "docs/agreement.json").read_text(encoding="utf-8"))["orders"]
+    assert ("experiments", "pairs", minimal_pairs.table_of(orders)) in shown
+    assert all(metrics["clusters"] == [10] for metrics in orders.values())
 
 
-def test_the_ablation_compares_means_over_seeds(tmp_path):
+def test_the_ablation_compares_means_over_seeds(tmp_path, monkeypatch):
+    monkeypatch.setattr("benchmarks.harness.tables.small_numbers", lambda _: (4.5, 3.5))
     losses = np.array([[1.0, 2.0, 3.0], [5.0, 3.0, np.nan], [np.nan, np.nan, np.nan]])
     means = {"spans": 2, "span": 7.0, "token": 2.8, "first": 3.0, "later": pytest.approx(8 / 3)}
     assert ablation.mean_by_place(losses) == means
@@ -174,7 +168,7 @@ def test_the_ablation_compares_means_over_seeds(tmp_path):
             result |= means | {"span": span, "later": 1.0, "training_loss": [7.0]}
             result |= {"cpu_seconds": 80.0}
             path = str(tmp_path / "runs" / f"{row}-{seed}.json")
-            assert kept(path, lambda found=result: found, "configs/tiny.yaml", code=ablation.CODE)
+            assert kept(path, lambda found=result: found, "configs/tiny.yaml")
             assert kept(path, lambda: {"seed": "again"})["seed"] == seed
     page = shutil.copy(ROOT / "docs/ablation.md", tmp_path / "page.md")
     runs = ablation.read_results(str(tmp_path))
@@ -191,7 +185,7 @@ def test_the_ablation_compares_means_over_seeds(tmp_path):
     ):
         assert line in text
     command = command_digest(command_above(text, "rows"))
-    entries = sorted([command, *measured_with("configs/tiny.yaml", code=ablation.CODE)])
+    entries = [command, *recipe_digests("configs/tiny.yaml"), "numbers 4.5 3.5"]
     assert f"<!-- end: {', '.join(entries)} -->" in text
     with pytest.raises(ValueError, match="expected one place"):
         fill_table(str(page), "nothing", "")
@@ -435,31 +429,34 @@ def test_a_difference_counts_seeds_and_items():
     assert rivals._difference(values[:1]) == (3.0, 0.0, 0.0)
 
 
-def test_a_table_of_other_code_is_stale_and_names_its_command(tmp_path, monkeypatch):
+def test_a_table_whose_numbers_are_not_todays_is_stale_and_names_its_command(tmp_path, monkeypatch):
     command = "python -m benchmarks.learning.cues --steps=7 --output=x --document=y"
     typed = command.replace(" --output", " \\\n  --output")
-    recipe, today = measured_with("configs/tiny.yaml", code=cues.CODE)
-    [without] = measured_with(code=cues.CODE)
+    [recipe] = recipe_digests("configs/tiny.yaml")
     stamp, other = command_digest(command), command_digest(command.replace("7", "8"))
     assert stamp == command_digest(command.replace("=x", "=z")) != other
     ends = {
-        "new": f": {stamp}, {recipe}, {today}",
-        "new_without_recipe": f": {stamp}, {without}",
-        "of_other_code": f": {stamp}, {recipe}, sources 00000000",
-        "of_another_recipe": f": {stamp}, configs/tiny.yaml 00000000, {today}",
-        "of_another_command": f": {other}, {recipe}, {today}",
-        "mixed": f": {stamp}, {recipe}, {today}, sources 00000000",
+        "new": f": {stamp}, {recipe}, numbers 5.12345 -3",
+        "new_on_another_machine": f": {stamp}, {recipe}, numbers 5.1236 -3.0001",
+        "new_without_recipe": f": {stamp}, numbers 5.12345 -3",
+        "of_other_code": f": {stamp}, {recipe}, numbers 5.12345 -3.001",
+        "of_another_row": f": {stamp}, {recipe}, numbers 5.12345",
+        "of_another_recipe": f": {stamp}, configs/tiny.yaml 00000000, numbers 5.12345 -3",
+        "of_another_command": f": {other}, {recipe}, numbers 5.12345 -3",
+        "without_numbers": f": {stamp}, {recipe}",
         "none": "",
     }
-    tables = [f"<!-- table: {name} -->\n| 1 |\n<!-- end{end} -->" for name, end in ends.items()]
+    cells = [f"<!-- table: {name} -->\n| 1 |\n<!-- end{end} -->" for name, end in ends.items()]
     other_table = "<!-- table: of_another_benchmark -->\n<!-- end -->"
     (tmp_path / "docs").mkdir()
     page = tmp_path / "docs/page.md"
-    page.write_text("\n".join([other_table, "```sh", typed, "```", *tables]))
+    page.write_text("\n".join([other_table, "```sh", typed, "```", *cells]))
+    for module in ("benchmarks.learning.stale", "benchmarks.harness.tables"):
+        monkeypatch.setattr(f"{module}.small_numbers", {command: (5.12345, -3.0)}.get)
     expected = {f"page.md:{name}": command for name in ends if not name.startswith("new")}
     assert stale.stale(tmp_path / "docs") == expected
-    fill_table(str(page), "none", "| 2 |", [recipe, today])
-    assert f"| 2 |\n<!-- end: {stamp}, {recipe}, {today} -->" in page.read_text()
+    fill_table(str(page), "none", "| 2 |", [recipe])
+    assert f"| 2 |\n<!-- end: {stamp}, {recipe}, numbers 5.12345 -3 -->" in page.read_text()
     # All tables of one command are renewed by one call of it.
     called = []
     monkeypatch.chdir(tmp_path)
@@ -469,38 +466,33 @@ def test_a_table_of_other_code_is_stale_and_names_its_command(tmp_path, monkeypa
     assert called == [command]
 
 
-def test_results_depend_on_what_training_and_reading_can_execute(tmp_path, monkeypatch):
-    """Not on what is imported elsewhere, nor on comments and functions that format tables."""
-    own = ["SIZE = 3", "def trained():", "    return SIZE", "def tables(): ...", ""]
-    files = {
-        "official/xlnet/modeling/models/xlnet_pretrainer.py": "import official.xlnet.modeling.a",
-        "official/xlnet/modeling/a.py": "x = 1",
-        "official/xlnet/modeling/lora.py": "x = 1",
-        "official/xlnet/cli.py": "x = 1",
-        "benchmarks/learning/b.py": "\n".join(own),
-    }
-    for name, code in files.items():
-        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
-        (tmp_path / name).write_text(code)
-    monkeypatch.setattr("benchmarks.harness.tables.ROOT", tmp_path)
-    found = paths_of(["official.xlnet.modeling.models.xlnet_pretrainer"], tmp_path)
-    assert [path.stem for path in found] == ["a", "xlnet_pretrainer"]
-    assert part_of("benchmarks.learning.b:trained", tmp_path).startswith("SIZE = 3")
-    code = ("benchmarks.learning.b:trained",)
-    digests = []
-    for name, change in (
-        *(("modeling/a.py", '"""A docstring."""\n\nx = 1  # A comment.'), ("cli.py", "x = 2")),
-        *(("modeling/lora.py", "x = 2"), ("modeling/a.py", "x = 2"), ("modeling/a.py", "y = 2")),
-    ):
-        digests.append(measured_with(code=code))
-        (tmp_path / "official/xlnet" / name).write_text(change)
-    digests.append(measured_with(code=code))
-    path = tmp_path / "benchmarks/learning/b.py"
-    for change in ((": ...", ": return 1"), ("SIZE = 3", "SIZE = 4")):
-        path.write_text(path.read_text().replace(*change))
-        digests.append(measured_with(code=code))
-    assert digests[0] == digests[1] == digests[2] == digests[3]
-    assert digests[5] == digests[6] and len({*map(tuple, digests)}) == 4
+def test_a_command_at_a_small_size_has_its_own_flags_and_rows():
+    """Not its sizes and places; every experiment whose table a page has is there."""
+    command = "python -m benchmarks.learning.any_order --text=a --steps=500 --rows=k1 --set=x=1"
+    [words] = small_runs.small_commands(f"{command} --output=b --document=c", "F")
+    assert words[2] == "benchmarks.learning.any_order"
+    assert words[3:5] == ["--rows=k1", "--set=x=1"]
+    assert {"--text=F/text.txt", "--seeds=1", "--output=F/output"} < {*words}
+    assert not {"--text=a", "--steps=500", "--output=b", "--document=c"} & {*words}
+    for command, _ in stale.tables_of(ROOT / "docs").values():
+        assert small_runs.small_commands(command, "F")
+
+
+@pytest.mark.nightly
+def test_numbers_at_a_small_size_depend_on_training_and_not_on_the_place():
+    command = "python -m benchmarks.learning.ablation --rows=xlnet_k6"
+    first = small_runs.small_numbers(command)
+    assert small_runs.are_close(first, small_runs.small_numbers(f"{command} --output=elsewhere"))
+    for changed in ("training.weight_decay=0.02", "training.adam_beta_2=0.99", "model.mem_len=60"):
+        other = small_runs.small_numbers(f"{command} --set={changed}")
+        assert len(other) == len(first) == 1 and not small_runs.are_close(first, other)
+
+
+@pytest.mark.nightly
+def test_todays_code_gives_the_numbers_of_every_table(monkeypatch):
+    """A table that fails is measured again by the command above it, or taken out."""
+    monkeypatch.chdir(ROOT)
+    assert stale.stale(ROOT / "docs") == {}
 
 
 def test_pairs_of_agreement_differ_in_one_word_that_fits_the_noun():
@@ -515,17 +507,6 @@ def test_pairs_of_agreement_differ_in_one_word_that_fits_the_noun():
         assert (right, wrong) == (words[::-1] if is_plural else words)
         plurals[kind].append(is_plural)
     assert all(sum(x) == 30 and len(x) == 60 for x in plurals.values())
-
-
-def test_experiments_name_functions_and_modules_that_exist():
-    """A name that is misspelt would leave code out in silence."""
-    for path in (ROOT / "benchmarks/learning").glob("*.py"):
-        for entry in stale.code_of(f"python -m benchmarks.learning.{path.stem}"):
-            module, _, function = entry.partition(":")
-            assert part_of(entry) if function else paths_of([module]), entry
-    recipes = [str(path) for path in (ROOT / "configs/ablation").glob("*.yaml")]
-    for module in roots_of(recipes, ()):
-        assert paths_of([module]), module
 
 
 def result(loss, steps=500, unigram_loss=6.5):
