@@ -28,14 +28,14 @@ FORMER = {
     "learning": {
         "": "experiments.md",
         "memory": "experiments.md#memory",
-        "fine-tuning-without-settings": "experiments.md#fine-tuning-without-settings",
-        "few-labels": "experiments.md#few-labels",
+        "fine-tuning-without-settings": "experiments.md#not-measured",
+        "few-labels": "experiments.md#not-measured",
         "intervals": "experiments.md#intervals",
     },
     "minimal_pairs": {
         "": "experiments.md#minimal-pairs",
-        "agreement-from-text-to-figure": "experiments.md#agreement-from-text-to-figure",
-        "three-paradigms-of-blimp": "experiments.md#three-paradigms-of-blimp",
+        "agreement-from-text-to-figure": "experiments.md#minimal-pairs",
+        "three-paradigms-of-blimp": "experiments.md#minimal-pairs",
     },
     "model_garden": {
         "": "keras.md#model-garden",
