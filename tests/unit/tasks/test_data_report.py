@@ -41,7 +41,7 @@ def test_the_report_counts_what_a_person_asks_for(task):
     assert report["texts"] == {"with_lost_white_space": 2, "equal_after_cleaning": 1}
     assert lines == [
         "train       93 examples, 1 of them copies",
-        "dev         2 examples; 1 of its texts are in train",
+        "dev         2 examples; 1 of its texts are in train; so few that metrics vary by chance",
         "classes     a 63, b 30; f1 refers to a",
         "warning     dev has no b",
         f"lengths     median 5 tokens, 99% 23, longest 23; 31 cut at {longest}",
@@ -49,6 +49,13 @@ def test_the_report_counts_what_a_person_asks_for(task):
         "vocabulary of `xlnet vocab --keep_whitespace` keeps them",
         "texts       1 are equal to another one once they are cleaned",
     ]
+
+
+@pytest.mark.parametrize("number", [1, 29, 30, 31])
+def test_few_examples_are_a_warning(task, number):
+    """An accuracy of one half has an interval of ±18% with 30 of them."""
+    lines = said(task, [("a", "x"), ("b", "y")], [(f"text {n}", "x") for n in range(number)])[1]
+    assert ("so few that metrics vary by chance" in lines[1]) == (1.96 * 0.5 / number**0.5 > 0.18)
 
 
 @pytest.mark.parametrize(
