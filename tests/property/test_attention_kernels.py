@@ -8,12 +8,9 @@ import tensorflow as tf
 
 from official.xlnet.modeling.kernels import attention as kernels_attention
 from official.xlnet.modeling.kernels import relative_shift
-from official.xlnet.modeling.kernels.attention import (
-    cached_attention,
-    new_cache,
-    with_fast_forms,
-)
+from official.xlnet.modeling.kernels.attention import with_fast_forms
 from official.xlnet.modeling.kernels.device_forms import DEVICES, built_for
+from official.xlnet.modeling.kernels.key_value_cache import cached_attention, new_cache
 from official.xlnet.modeling.layers.attention import attention as reference
 from official.xlnet.modeling.layers.relative_position import RelativePositionEncoding, sinusoids
 from official.xlnet.modeling.layers.two_stream_mask import TwoStreamAttentionMask

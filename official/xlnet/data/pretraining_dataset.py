@@ -12,7 +12,6 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import os
-import re
 from collections.abc import Iterator, Sequence
 from typing import Annotated
 
@@ -26,15 +25,14 @@ from official.xlnet.data.first_windows import first_lanes, first_windows
 from official.xlnet.data.lane_schedule import LaneSchedule, Position
 from official.xlnet.data.record_features import (
     NUM_REPORTED_IDS,
-    OTHER_FILE,
     WRONG,
     load_data_tokenizer,
     window_features,
 )
+from official.xlnet.data.record_files.checksums import check_files
 from official.xlnet.data.schema import Manifest, SplitManifest
 from official.xlnet.errors import ConfigError, DataError, require_data
 from official.xlnet.files.arguments import AnyPath
-from official.xlnet.files.checksums import check_sha256
 from official.xlnet.files.public import public
 from official.xlnet.runtime.cores import require_open_files
 from official.xlnet.tokenization.vocabulary_file import read_vocabulary
@@ -42,9 +40,6 @@ from official.xlnet.tokenization.word_starts import word_starts
 
 # Checksums of larger data sets are verified only after a read error; see `reading_errors`.
 _CHECKSUM_LIMIT_BYTES = 1 << 30
-# TensorFlow's errors about records of another schema and lanes of another length.
-_NO_EXAMPLE = re.compile(r"(?:Name: <unknown>, |Key: |Could not parse example|Data types)[^\n]*")
-_ANOTHER_LENGTH = re.compile(r"expected to contain \d+ elements[^\n.]*")
 
 
 class Records:
@@ -129,7 +124,7 @@ class Records:
                     expected = f"a record file as in {MANIFEST_FILE}"
                     raise DataError(f"{file}: expected {expected}, got none")
             if sum(map(os.path.getsize, files)) <= _CHECKSUM_LIMIT_BYTES:
-                _check_files(self.path, lanes)
+                check_files(self.path, lanes)
             self._verified.add(split)
 
     def first_windows(self, num_windows: int) -> tf.data.Dataset:
@@ -326,31 +321,12 @@ def reading_errors(path: str, split: str, *others: str) -> Iterator[None]:
         tf.errors.NotFoundError,
         UnicodeDecodeError,  # Raised by TensorFlow for a message with a record's bytes.
     ) as error:
-        for folder in (path, *others):
-            _check_files(folder, Manifest.load(folder).splits[split])
-        if isinstance(error, UnicodeDecodeError):
-            message = error.object.decode(errors="backslashreplace")
-        else:
-            message = error.message
-        where = f"{', '.join((path, *others))}, split {split}"
-        if WRONG in message:
-            details = message.partition(WRONG)[2].partition("\n")[0]
-            raise DataError(f"{where}: {details.replace('] [', ' ').rstrip(']')}") from error
-        if length := _ANOTHER_LENGTH.search(message):
-            raise DataError(f"{where}: a lane was {length[0]} (windows)") from error
-        if "ParseExample" in message and (problem := _NO_EXAMPLE.search(message)):
-            raise DataError(f"{where}: expected records of the schema, got {problem[0]}") from error
-        if isinstance(error, tf.errors.DataLossError):
-            raise DataError(
-                f"{where}: expected record files, compressed as {MANIFEST_FILE} says: {message}"
-            ) from error
-        raise
+        from official.xlnet.data.record_files.damage import what_is_wrong
 
-
-def _check_files(path: str, lanes: SplitManifest) -> None:
-    """Raises `DataError` if a record file of a split is missing or damaged, by its checksum."""
-    for name, sha256 in lanes.files.items():
-        check_sha256(os.path.join(path, name), sha256, f"as in {MANIFEST_FILE}", OTHER_FILE)
+        sentence = what_is_wrong(error, (path, *others), split)
+        if sentence is None:
+            raise
+        raise DataError(sentence) from error
 
 
 def _records(

@@ -9,6 +9,7 @@ import tensorflow as tf
 
 from official.xlnet.configs.data import TEXT_SETTINGS
 from official.xlnet.data.file_names import MANIFEST_FILE
+from official.xlnet.data.record_files.checksums import OTHER_FILE
 from official.xlnet.data.schema import SCALAR_FEATURES, Manifest
 from official.xlnet.files.checksums import check_sha256
 from official.xlnet.tokenization.special_tokens import NUM_SPECIAL, VOCAB_FILE
@@ -16,7 +17,6 @@ from official.xlnet.tokenization.tokenizer import Tokenizer
 from official.xlnet.tokenization.word_starts import WordStarts
 
 WRONG = "wrong record: "  # Begins messages of TensorFlow about what records hold.
-OTHER_FILE = "the file is damaged, or belongs to another data set"
 NUM_REPORTED_IDS = 8  # In a message.
 
 

@@ -110,7 +110,7 @@ class PretrainingLoop(Loop):
         self.unigram_loss = self._baseline.loss
         where = f"{self.output}: {_RECENT_LOSS} of the newest checkpoint"
         recent_loss = conform(self.resumed.get(_RECENT_LOSS, {}), run_health.RecentLoss, where)
-        self._watch = run_health.Watch(self.state.model, data, self.log, recent_loss)
+        self._watch = run_health.SpikeWatch(data, self.log, recent_loss)
         self._best_loss = best_heldout_loss(self.output)
 
     def _log_memory(self) -> None:
@@ -129,7 +129,7 @@ class PretrainingLoop(Loop):
             )
 
     def accept(self, before: int, metrics: dict[str, float]) -> None:
-        self._watch.good(before + 1, self.step, metrics["loss"])
+        self._watch.add(before + 1, self.step, metrics["loss"])
         recent = self._baseline.not_beaten(before, self.step, metrics["loss"])
         if recent is not None:
             self.log.event(
@@ -140,7 +140,9 @@ class PretrainingLoop(Loop):
             )
 
     def diagnose(self, before: int) -> dict[str, Any]:
-        return self._watch.diagnose(before + 1, self.step)
+        from official.xlnet.training.bad_steps.cause import cause_of_bad_steps
+
+        return cause_of_bad_steps(self.state.model, self._data, before + 1, self.step)
 
     def scalars(self, metrics: dict[str, float]) -> dict[str, float]:
         # A mean over no labels at all, of an auxiliary objective, is not a number.

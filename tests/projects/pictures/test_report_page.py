@@ -25,8 +25,9 @@ from official.xlnet.inference.task_prediction import task_of
 from official.xlnet.jobs.baselines import comparison
 from official.xlnet.projects.pictures.html_page import Line, chart, html_page, smoothed
 from official.xlnet.projects.pictures.pretraining_page import pretraining_page
+from official.xlnet.projects.pictures.scalars import read_scalars
 from official.xlnet.projects.pictures.task_page import task_page
-from official.xlnet.runtime.metrics_log import RunLog, read_scalars
+from official.xlnet.runtime.metrics_log import RunLog
 from official.xlnet.runtime.pages import PretrainingRun, TaskRun
 from official.xlnet.tasks.multiple_choice import ChoiceExample
 from official.xlnet.tasks.question_answering import QuestionExample

@@ -19,7 +19,7 @@ from official.xlnet.files.schema import conform
 from official.xlnet.modeling.models import xlnet_pretrainer, xlnet_task_model
 from official.xlnet.runtime.metrics_log import EVENTS_FILE
 from official.xlnet.training import run_health
-from official.xlnet.training.bad_steps import report_bad_step
+from official.xlnet.training.bad_steps import cause, report_bad_step
 from official.xlnet.training.run_data import RunData
 from tests.conformance.test_runs_of_keys import FINE_TUNING, fine_tuning
 from tests.helpers.compare import assert_all_close, assert_all_equal
@@ -115,13 +115,13 @@ def test_a_slice_without_targets_leaves_the_loss_to_the_others(slices):
 def test_replay_finds_the_layer_the_windows_and_the_weights():
     model, batch = make_model(), random_windows(3, batch=11)
     ids = batch["window_id"].numpy()
-    assert run_health.first_bad_value(model, batch) is None
+    assert cause.first_bad_value(model, batch) is None
 
     # One word piece overflows: only the windows that hold it are to blame.
     embeddings = model.encoder.word_embedding.embeddings
     saved, piece = embeddings.numpy(), int(batch["token_ids"][9, 0])
     embeddings.assign(np.where(np.arange(len(saved))[:, None] == piece, 1e38, saved))
-    where, windows = run_health.first_bad_value(model, batch)
+    where, windows = cause.first_bad_value(model, batch)
     holds = np.flatnonzero((batch["token_ids"].numpy() == piece).any(axis=1))
     first_slice = holds[holds // 8 == holds[0] // 8]
     assert where == "the output of layer_0"
@@ -130,20 +130,26 @@ def test_replay_finds_the_layer_the_windows_and_the_weights():
 
     kernel = model.encoder.blocks[1].feed_forward.trainable_variables[0]
     kernel.assign(kernel * np.nan)
-    assert run_health.first_bad_value(model, batch) == (
+    assert cause.first_bad_value(model, batch) == (
         f"the weights {getattr(kernel, 'path', kernel.name)}",
         [],
     )
 
 
-def make_watch(recent_loss=None):
-    """A `Watch` of a run that is at step 100, and its log."""
-    model, records, log = make_model(num_layers=1), mock.Mock(), mock.Mock()
+def run_data():
+    """Data of a run that is at step 100."""
+    records = mock.Mock()
     records.split.return_value.configure_mock(num_lanes=6, windows_per_lane=5, files={})
-    data = RunData(model.config.training, records, tf.distribute.get_strategy())
+    data = RunData(make_model(num_layers=1).config.training, records, tf.distribute.get_strategy())
     data.start_step, data.batch = 100, lambda step: random_windows(step - 101)
     data.parts[0].schedule = LaneSchedule(Position.start(4), windows_per_lane=5)
-    return run_health.Watch(model, data, log, recent_loss), log
+    return data
+
+
+def make_watch(recent_loss=None):
+    """A `SpikeWatch` of a run that is at step 100, and its log."""
+    log = mock.Mock()
+    return run_health.SpikeWatch(run_data(), log, recent_loss), log
 
 
 @pytest.mark.parametrize("resumed_at", [None, 102, 250])
@@ -151,13 +157,13 @@ def test_a_spike_is_reported_with_its_windows_also_after_resuming(resumed_at):
     watch, log = make_watch()
     rng = np.random.default_rng(0)
     for step in range(101, 301):
-        watch.good(step, step, 3 + 0.1 * rng.standard_normal())
+        watch.add(step, step, 3 + 0.1 * rng.standard_normal())
         if step == resumed_at:
             assert not log.event.called
             saved = json.loads(json.dumps(dataclasses.asdict(watch.recent_loss)))
             watch, log = make_watch(conform(saved, run_health.RecentLoss, "record"))
     assert not log.event.called
-    watch.good(301, 301, 9.0)
+    watch.add(301, 301, 9.0)
     (((kind,), event),) = log.event.call_args_list
     assert (kind, event["step"], event["loss"]) == ("loss spike", 301, 9.0)
     # Step 301 is 200 after the position: 40 lanes in, row b reads number 160 + b.
@@ -165,9 +171,9 @@ def test_a_spike_is_reported_with_its_windows_also_after_resuming(resumed_at):
 
 
 def test_the_cause_of_a_bad_step_names_its_windows(monkeypatch):
-    monkeypatch.setattr(run_health, "first_bad_value", lambda *_: None)
-    watch, log = make_watch()
-    diagnosis = watch.diagnose(101, 101)
+    monkeypatch.setattr(cause, "first_bad_value", lambda *_: None)
+    log = mock.Mock()
+    diagnosis = cause.cause_of_bad_steps(mock.Mock(), run_data(), 101, 101)
     assert diagnosis["windows"] == [0, 5, 10, 15]
     with pytest.raises(DivergedError, match=r"step 101: .* loss nan .*windows 0, 5, 10, 15; the"):
         metrics = {"loss": np.nan, "gradient_norm": 1.0}

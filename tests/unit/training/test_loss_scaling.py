@@ -12,7 +12,8 @@ from official.xlnet.configs.experiment import XLNetConfig
 from official.xlnet.modeling.ops.keras import keras
 from official.xlnet.runtime.history import read_history
 from official.xlnet.runtime.metrics_log import EVENTS_FILE
-from official.xlnet.training import optimization, run_health
+from official.xlnet.training import optimization
+from official.xlnet.training.bad_steps import cause
 from tests.helpers.compare import assert_all_equal
 from tests.helpers.compiled import make_model
 from tests.helpers.tiny import random_windows
@@ -47,7 +48,7 @@ def test_pre_training_is_near_float32_and_goes_on_in_another_precision(world, tm
 def test_pre_training_skips_overflows_and_says_so(world, tmp_path, monkeypatch):
     """With `on_bad_step=stop`: an overflow is no divergence."""
     monkeypatch.setattr(optimization, "INITIAL_LOSS_SCALE", 2.0**24)
-    monkeypatch.setattr(run_health, "first_bad_value", lambda *_: pytest.fail("taken for diverged"))
+    monkeypatch.setattr(cause, "first_bad_value", lambda *_: pytest.fail("taken for diverged"))
     config = XLNetConfig.load(world.config, [FLOAT16, "init_std=0.1", "json_log=true"])
     model_dir, number = str(tmp_path), []
     for steps in (20, 22):  # The scale is part of the checkpoint.

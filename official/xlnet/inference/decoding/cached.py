@@ -31,8 +31,7 @@ import numpy as np
 import tensorflow as tf
 
 from official.xlnet.inference.decoding.sampling import choose
-from official.xlnet.modeling.kernels.attention import new_cache
-from official.xlnet.modeling.kernels.key_value_cache import KeyValueCache
+from official.xlnet.modeling.kernels.key_value_cache import KeyValueCache, new_cache
 from official.xlnet.modeling.layers.relative_position import sinusoids
 from official.xlnet.modeling.models.language_model import LanguageModel
 from official.xlnet.modeling.networks.xlnet_encoder import XLNetEncoder

@@ -6,8 +6,7 @@ import tensorflow as tf
 
 from official.xlnet.inference.network.inference_encoder import InferenceEncoder
 from official.xlnet.inference.network.length_buckets import Tensors, in_buckets
-from official.xlnet.modeling.models.task_parts import TaskParts
-from official.xlnet.modeling.networks.encoder_inputs import read_sequences
+from official.xlnet.modeling.models.task_parts import TaskParts, read_sequences
 from official.xlnet.modeling.ops.keras import tf_variables
 
 

@@ -3,8 +3,7 @@
 Scores per distance are shifted by copies (`relative_shift`), or on a TPU computed per key
 (`factored_position`); softmax, dropout and their gradients are written out (`attend`). What they
 earn: with the reference in their place, a training step of `small` takes 1.45 times the CPU time
-(`python -m benchmarks.training.forms`). Decoding has
-a form of its own, which projects each token once (`cached_attention`).
+(`python -m benchmarks.training.forms`). Decoding has a form of its own (`key_value_cache`).
 """
 
 from __future__ import annotations
@@ -19,7 +18,6 @@ import tensorflow as tf
 from official.xlnet.modeling.kernels.attend import ScoreTerms, attend
 from official.xlnet.modeling.kernels.device_forms import device
 from official.xlnet.modeling.kernels.factored_position import FactoredSinusoids, FactorsOfRows
-from official.xlnet.modeling.kernels.key_value_cache import KeyValueCache
 from official.xlnet.modeling.kernels.matrix_products import from_heads, to_heads
 from official.xlnet.modeling.kernels.product_type import multiply
 from official.xlnet.modeling.kernels.relative_shift import ConsecutiveRows, Distances, TargetRows
@@ -112,68 +110,6 @@ def with_fast_forms(reference: Callable[..., tuple[tf.Tensor, tf.Tensor]]) -> Ca
     return attention
 
 
-def cached_attention(
-    hidden_states: tf.Tensor,
-    mask: TwoStreamMask,
-    cache: KeyValueCache,
-    weights: AttentionWeights,
-    causal: bool = False,
-    dropout_rate: float = 0.0,
-    dropout_seed: tf.Tensor | None = None,
-) -> tuple[tf.Tensor, KeyValueCache]:
-    """Attention of rows anywhere among the slots of a cache.
-
-    Args:
-      hidden_states: [B, T + P, D], T content rows, then P query rows (if any).
-      mask: rows of both streams, and the C slots that they may attend to.
-      cache: the cache, into which the keys and values of the content rows are written.
-      weights: the weights of the layer.
-      causal: whether slots at later positions are hidden.
-      dropout_rate: dropout rate of the probabilities.
-      dropout_seed: int32 [2], or None for no dropout.
-
-    Returns:
-      The output [B, T + P, D], and the cache with the content rows in it.
-    """
-    slots = TargetRows(cache.num_slots, cache.num_slots)
-    streams = [
-        _stream_anywhere(number, rows, slots)
-        for number, rows in enumerate((mask.content, mask.query))
-        if rows.positions.shape[1] != 0
-    ]
-    counts = [sizes(stream.rows.positions)[1] for stream in streams]
-    content_BTD = tf.split(hidden_states, counts, axis=1)[0]
-    key_BNTH = to_heads(content_BTD, weights.key)
-    value_BNTH = to_heads(content_BTD, weights.value)
-    cache = cache.write(mask.content.positions, key_BNTH, value_BNTH)
-    output_BXD = _attend_streams(
-        hidden_states, streams, mask.keys, weights, cache, causal, dropout_rate, dropout_seed
-    )
-    return output_BXD, cache
-
-
-def new_cache(
-    hidden_states: tf.Tensor,
-    num_slots: int,
-    sinusoids: tuple[Any, Any],
-    weights: AttentionWeights,
-) -> KeyValueCache:
-    """A cache whose first slots hold the keys and values of content rows 0 … T - 1.
-
-    Args:
-      hidden_states: [B, T, D], content rows, T <= C.
-      num_slots: number of slots, C.
-      sinusoids: sinusoids of the distances between C positions.
-      weights: the weights of the layer.
-    """
-    free = [[0, 0], [0, 0], [0, num_slots - hidden_states.shape[1]], [0, 0]]
-    return KeyValueCache(
-        tf.pad(to_heads(hidden_states, weights.key), free),
-        tf.pad(to_heads(hidden_states, weights.value), free),
-        _project_distances(sinusoids, weights.position, None),
-    )
-
-
 def _has_static_sizes(mask: TwoStreamMask) -> bool:
     sizes_QK = sizes(mask.content.positions)[1], sizes(mask.keys.order)[1]
     return all(isinstance(size, int) for size in sizes_QK)
@@ -199,7 +135,7 @@ def _fast_attention(
     elif isinstance(sinusoids, ProjectedDistances):
         position = sinusoids.between(num_tokens, num_keys)
     else:
-        position = _project_distances(sinusoids, weights.position, is_reversed)
+        position = project_distances(sinusoids, weights.position, is_reversed)
 
     def stream(number, rows):
         if isinstance(sinusoids, FactoredSinusoids):
@@ -208,17 +144,18 @@ def _fast_attention(
         if number == 0 or _are_last(rows.positions, num_tokens):
             consecutive = ConsecutiveRows(rows.positions.shape[1], num_keys)
             return _Stream(number, rows, consecutive, consecutive)
-        return _stream_anywhere(number, rows, TargetRows(num_tokens, num_keys))
+        return stream_anywhere(number, rows, TargetRows(num_tokens, num_keys))
 
     rows_of_all = enumerate((mask.content, mask.query))
     streams = [stream(n, rows) for n, rows in rows_of_all if rows.positions.shape[1] != 0]
     projected = key_BNKH, value_BNKH, position
-    return _attend_streams(
+    return attend_streams(
         hidden_states, streams, mask.keys, weights, projected, causal, rate, seed, recompute
     )
 
 
-def _stream_anywhere(number: int, rows: Rows, shift: TargetRows) -> _Stream:
+def stream_anywhere(number: int, rows: Rows, shift: TargetRows) -> _Stream:
+    """A stream whose rows may be at any positions, which are given for each window."""
     if rows.positions.shape[0] == 1:
         rows = rows._replace(positions=rows.positions + tf.zeros_like(rows.segment_ids))
     return _Stream(number, rows, shift, shift)
@@ -232,7 +169,7 @@ def _are_last(position_BX: tf.Tensor, num_tokens: int) -> bool:
     return bool((positions == np.arange(num_tokens)[-positions.shape[1] :]).all())
 
 
-def _attend_streams(
+def attend_streams(
     hidden_states,
     streams: list[_Stream],
     keys: Keys,
@@ -317,7 +254,7 @@ def _project_keys(content_BTD, memory_BMD, kernel_DNH):
     return tf.concat([memory, projected], axis=2)
 
 
-def _project_distances(sinusoids, kernel_DNH, is_reversed_B):
+def project_distances(sinusoids, kernel_DNH, is_reversed_B):
     """Projected distances [1 or B, N, R, H]; of reversed rows, with negated sines."""
     kernels = tf.split(kernel_DNH, 2, axis=0)
     sine_1NRH, cosine_1NRH = (

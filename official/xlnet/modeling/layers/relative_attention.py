@@ -3,17 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import TYPE_CHECKING
 
 import tensorflow as tf
 
 from official.xlnet.configs.registry import ATTENTION_INITS
-from official.xlnet.modeling.kernels.attention import (
-    ProjectedDistances,
-    cached_attention,
-    with_fast_forms,
-)
+from official.xlnet.modeling.kernels.attention import ProjectedDistances, with_fast_forms
 from official.xlnet.modeling.kernels.factored_position import FactoredSinusoids
-from official.xlnet.modeling.kernels.key_value_cache import KeyValueCache
 from official.xlnet.modeling.kernels.matrix_products import Multiplier
 from official.xlnet.modeling.kernels.stateless_dropout import dropout_seed_of_call
 from official.xlnet.modeling.layers import relative_position
@@ -24,6 +20,9 @@ from official.xlnet.modeling.ops.attention_weights import AttentionWeights
 from official.xlnet.modeling.ops.initializers import normal
 from official.xlnet.modeling.ops.keras import ConfiguredLayer, GuardedLayer, keras
 from official.xlnet.modeling.ops.visibility import TwoStreamMask, named
+
+if TYPE_CHECKING:
+    from official.xlnet.modeling.kernels.key_value_cache import KeyValueCache
 
 _attention = with_fast_forms(attention)
 
@@ -182,6 +181,8 @@ class TwoStreamRelativeAttention(GuardedLayer):
         else:
             weights, encoding = self._stored()
         if cache is not None:
+            from official.xlnet.modeling.kernels.key_value_cache import cached_attention
+
             return cached_attention(hidden_states, mask, cache, weights, causal, self.dropatt, seed)
         if encoding is None:
             raise ValueError("expected a `position_encoding`, as there is no `cache`")

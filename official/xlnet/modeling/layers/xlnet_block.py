@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable
+from typing import TYPE_CHECKING
 
 import tensorflow as tf
 
 from official.xlnet.modeling.kernels.factored_position import FactoredSinusoids
-from official.xlnet.modeling.kernels.key_value_cache import KeyValueCache
 from official.xlnet.modeling.kernels.stateless_dropout import dropout, dropout_seed_of_call, fold_in
 from official.xlnet.modeling.kernels.xla_kernels import fused, row_sums
 from official.xlnet.modeling.layers.feed_forward import FeedForward
@@ -20,6 +20,9 @@ from official.xlnet.modeling.layers.relative_position import Sinusoids
 from official.xlnet.modeling.ops.initializers import build_layers
 from official.xlnet.modeling.ops.keras import ConfiguredLayer, GuardedLayer, keras
 from official.xlnet.modeling.ops.visibility import TwoStreamMask
+
+if TYPE_CHECKING:
+    from official.xlnet.modeling.kernels.key_value_cache import KeyValueCache
 
 LAYER_NORM_EPSILON = 1e-12
 # The dropout seed of each part of a block is fold_in(seed of the block, one of these).

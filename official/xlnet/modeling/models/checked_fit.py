@@ -11,7 +11,7 @@ import numpy as np
 import tensorflow as tf
 from absl import logging
 
-from official.xlnet.errors import ConfigError, StoppedError, require_config
+from official.xlnet.errors import StoppedError, require_config
 from official.xlnet.modeling.models.checked_weights import CheckedWeights
 from official.xlnet.modeling.ops.keras import (
     IS_KERAS_3,
@@ -19,11 +19,6 @@ from official.xlnet.modeling.ops.keras import (
     keras,
     require_no_other_keras,
     sum_before_clipping,
-)
-from official.xlnet.modeling.ops.keras_files import (
-    as_of_this_keras,
-    is_compiled_by_keras_3,
-    require_no_keras_3,
 )
 
 if TYPE_CHECKING:
@@ -124,15 +119,9 @@ class CheckedFit(CheckedWeights, GuardedLayer, keras.Model):
         Raises:
           ConfigError: the optimizer, loss or metrics cannot be read, e.g. are of the other Keras.
         """
-        try:
-            settings = keras.saving.deserialize_keras_object(as_of_this_keras(config))
-        except (TypeError, ValueError) as error:
-            require_no_keras_3(is_compiled_by_keras_3(config))
-            raise ConfigError(
-                f"expected an optimizer, loss and metrics of {keras.__name__}, got others in the "
-                "file, maybe of the other Keras: load it with compile=False, and compile again"
-            ) from error
-        self.compile(**settings)
+        from official.xlnet.modeling.ops.keras_files import arguments_of_compile
+
+        self.compile(**arguments_of_compile(config))
         is_of_keras = isinstance(self.optimizer, keras.optimizers.Optimizer)
         if is_of_keras and not getattr(self.optimizer, "built", False):
             self.optimizer.build(self.trainable_variables)

@@ -7,12 +7,6 @@ from typing import Any
 
 import tensorflow as tf
 
-from official.xlnet.modeling.ops.keras_files import (
-    is_file_of_keras_3,
-    require_no_keras_3,
-    require_same_adapters,
-)
-
 
 class CheckedWeights:
     """Mixin of models around an encoder; the encoder itself checks files in Keras' own formats."""
@@ -30,6 +24,8 @@ class CheckedWeights:
         if os.path.exists(f"{prefix}.index"):
             names = [name for name, _ in tf.train.list_variables(prefix)]
             file_has_adapters = any("/lora/" in name for name in names)
+            from official.xlnet.modeling.ops.keras_files import require_same_adapters
+
             require_same_adapters(self.encoder.lora is not None, file_has_adapters)
         return super().load_weights(filepath, *args, **kwargs)  # type: ignore[misc]
 
@@ -39,5 +35,7 @@ class CheckedWeights:
         Raises:
           ConfigError: the file is of Keras 3, and the model of tf_keras.
         """
+        from official.xlnet.modeling.ops.keras_files import is_file_of_keras_3, require_no_keras_3
+
         require_no_keras_3(is_file_of_keras_3(store))
         super().load_own_variables(store)  # type: ignore[misc]

@@ -15,12 +15,15 @@ from official.xlnet.modeling.heads import create_head
 from official.xlnet.modeling.kernels.stateless_dropout import dropout_seed_of_call, fold_in
 from official.xlnet.modeling.models.checked_fit import CheckedFit
 from official.xlnet.modeling.models.gradient_accumulation import accumulated
-from official.xlnet.modeling.models.task_parts import TaskParts, task_encoder
+from official.xlnet.modeling.models.task_parts import (
+    TOKEN_INPUTS,
+    TaskParts,
+    read_sequences,
+    task_encoder,
+)
 from official.xlnet.modeling.models.trainable_model import GradientNorm, TrainableModel
 from official.xlnet.modeling.networks.encoder_inputs import (
-    TOKEN_INPUTS,
     by_name,
-    read_sequences,
     rows_as_tensor,
     with_defaults,
 )

@@ -19,19 +19,14 @@ from official.xlnet.modeling.networks.encoder_inputs import (
     require_integers,
     rows_as_tensor,
 )
-from official.xlnet.modeling.ops.keras import Layer, keras, require_no_other_keras, with_name
-from official.xlnet.modeling.ops.keras_files import (
-    has_group,
-    is_config_of_keras_3,
-    require_no_keras_3,
-    require_same_adapters,
+from official.xlnet.modeling.ops.keras import (
+    Layer,
+    is_symbolic,
+    keras,
+    require_no_other_keras,
+    with_name,
 )
 from official.xlnet.modeling.ops.shapes import sizes
-from official.xlnet.modeling.ops.symbolic_tensors import (
-    integer_ids,
-    is_symbolic,
-    set_symbolic_mask,
-)
 
 if TYPE_CHECKING:
     from official.xlnet.modeling.layers.lora import Lora
@@ -144,8 +139,11 @@ class Encoder(Layer):
           ConfigError: the file has adapters and the encoder has none, or the other way round; or it
             is of Keras 3, and the encoder of tf_keras.
         """
-        require_no_keras_3(is_of_keras_3=isinstance(store, dict) and not store)
-        require_same_adapters(self.lora is not None, has_group(store, "lora"))
+        from official.xlnet.modeling.ops import keras_files
+
+        keras_files.require_no_keras_3(is_of_keras_3=isinstance(store, dict) and not store)
+        file_has_adapters = keras_files.has_group(store, "lora")
+        keras_files.require_same_adapters(self.lora is not None, file_has_adapters)
         super().load_own_variables(store)
 
     def __repr__(self) -> str:
@@ -200,12 +198,16 @@ class Encoder(Layer):
     def __call__(self, inputs, *args, **kwargs):
         inputs = rows_as_tensor(inputs)
         if is_symbolic(by_name(inputs)["token_ids"]):
+            from official.xlnet.modeling.ops.symbolic_tensors import integer_ids
+
             token_ids = integer_ids(by_name(inputs)["token_ids"])
             require_integers(token_ids)
             inputs = {**inputs, "token_ids": token_ids} if isinstance(inputs, dict) else token_ids
         outputs = super().__call__(inputs, *args, **kwargs)
         content = outputs["content"] if isinstance(outputs, dict) else None
         if is_symbolic(content):
+            from official.xlnet.modeling.ops.symbolic_tensors import set_symbolic_mask
+
             named = by_name(inputs)
             is_padding = named.get("is_padding")
             if is_padding is not None or not predicts_tokens(named):
@@ -227,7 +229,9 @@ class Encoder(Layer):
     @classmethod
     def from_config(cls, config):
         """As in Keras; raises `ConfigError` for one of Keras 3 if this is of tf_keras."""
-        require_no_keras_3(is_config_of_keras_3(config))
+        from official.xlnet.modeling.ops import keras_files
+
+        keras_files.require_no_keras_3(keras_files.is_config_of_keras_3(config))
         return super().from_config(config)
 
     def get_config(self):

@@ -1,16 +1,14 @@
-"""Inputs of encoders: checks, defaults that follow from token ids, and sequences of a unit."""
+"""Inputs of encoders: checks, and defaults that follow from token ids."""
 
 from __future__ import annotations
 
 import numbers
-from collections.abc import Callable
 from typing import Any
 
 import tensorflow as tf
 
 from official.xlnet.errors import DataError, require_data
 from official.xlnet.modeling.ops.keras import is_building, require_same_keras
-from official.xlnet.modeling.ops.shapes import sizes
 from official.xlnet.tokenization.special_tokens import (
     CLS_ID,
     PAD_ID,
@@ -19,11 +17,6 @@ from official.xlnet.tokenization.special_tokens import (
     SEP_ID,
 )
 
-TOKEN_INPUTS = ("token_ids", "segment_ids", "is_padding")
-
-# From inputs [U, T] of a sequence, with `memory` and `memory_length` where there is one, and its
-# number, to vectors [U, T or 1, D] and the memory of the next sequence.
-Read = Callable[[dict[str, tf.Tensor], int], tuple[tf.Tensor, tf.Tensor | None]]
 _OF_TOKENS = {"order", "segment_ids", "is_padding"}  # One value a token.
 _OF_PREDICTION = ("order", "perm_mask", "target_positions")
 
@@ -191,32 +184,3 @@ def with_defaults(inputs: dict[str, tf.Tensor]) -> dict[str, tf.Tensor]:
         segment_ids += tf.cast(segment_ids >= SEGMENT_PAD, tf.int32)  # As in `segments_of`.
         segment_ids = tf.where(tf.cast(is_padding, tf.bool), SEGMENT_PAD, segment_ids)
     return {**inputs, "is_padding": is_padding, "segment_ids": segment_ids}
-
-
-def read_sequences(
-    read: Read, inputs: dict[str, tf.Tensor], with_memory: bool, pooled_segments: str
-) -> tf.Tensor:
-    """Returns vectors [U, S, T, D] of sequences of units; T is 1 if `read` returns the last row.
-
-    Args:
-      read: reads a sequence.
-      inputs: `TOKEN_INPUTS`, [U, S, T].
-      with_memory: whether a sequence sees the earlier ones through memory; else they do not see
-        each other, and are read as rows of one batch. Gradients do not flow into memory.
-      pooled_segments: with memory, `all`, or `last`: S is 1 then.
-    """
-    if not with_memory:
-        _, sequences, tokens = sizes(inputs["token_ids"])
-        rows = {name: tf.reshape(inputs[name], [-1, tokens]) for name in TOKEN_INPUTS}
-        vectors_XTD, _ = read(rows, 0)
-        return tf.reshape(vectors_XTD, [-1, sequences, *sizes(vectors_XTD)[1:]])
-    num_real_US = tf.reduce_sum(tf.cast(~inputs["is_padding"], tf.int32), axis=2)
-    memory_length_US = tf.cumsum(num_real_US, axis=1, exclusive=True)
-    memory, vectors_UTD = None, []
-    for sequence in range(inputs["token_ids"].shape[1]):
-        window = {name: inputs[name][:, sequence] for name in TOKEN_INPUTS}
-        if memory is not None:
-            window |= {"memory": memory, "memory_length": memory_length_US[:, sequence]}
-        vectors, memory = read(window, sequence)
-        vectors_UTD.append(vectors)
-    return tf.stack(vectors_UTD[None if pooled_segments == "all" else -1 :], axis=1)

@@ -24,9 +24,9 @@ from official.xlnet.modeling.kernels.factored_position import FactoredSinusoids
 from official.xlnet.modeling.kernels.stateless_dropout import dropout_seed_of_call
 from official.xlnet.modeling.layers import relative_position
 from official.xlnet.modeling.layers.relative_position import Sinusoids
-from official.xlnet.modeling.ops.keras import Layer, keras
+from official.xlnet.modeling.ops.keras import Layer, is_symbolic, keras
 from official.xlnet.modeling.ops.keras_files import has_group, require_same_adapters
-from official.xlnet.modeling.ops.symbolic_tensors import is_symbolic, set_symbolic_mask
+from official.xlnet.modeling.ops.symbolic_tensors import set_symbolic_mask
 from official.xlnet.modeling.ops.visibility import TwoStreamMask, named
 
 

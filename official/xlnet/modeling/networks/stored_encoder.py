@@ -32,6 +32,13 @@ from official.xlnet.modeling.networks.xlnet_encoder import XLNetEncoder
 from official.xlnet.modeling.ops.attention_weights import AttentionWeights
 
 
+class StoredEncoder(XLNetEncoder):
+    """An encoder whose word embedding is a `StoredMatrix`."""
+
+    def _look_up(self, token_ids_BT: tf.Tensor) -> tuple[tf.Tensor, None]:
+        return self.word_embedding.rows(token_ids_BT), None
+
+
 def stored_encoder(
     encoder: XLNetEncoder,
     max_length: int,
@@ -54,7 +61,7 @@ def stored_encoder(
       The copy, and all its variables.
     """
     model = encoder.model
-    copy = XLNetEncoder(encoder.config, encoder.reuse_len, mem_len, dtype="float32")
+    copy = StoredEncoder(encoder.config, encoder.reuse_len, mem_len, dtype="float32")
     copy.blocks = copy.blocks[:num_layers]
     table = sinusoids(max_length + mem_len, 0, model.d_model, model.clamp_len)
     variables: list[tf.Variable] = []

@@ -13,7 +13,6 @@ import tensorflow as tf
 from official.xlnet.configs.registry import DEPTHS
 from official.xlnet.modeling.kernels.rematerialization import recomputed
 from official.xlnet.modeling.kernels.stateless_dropout import dropout, dropout_seed_of_call, fold_in
-from official.xlnet.modeling.kernels.stored_matrix import StoredMatrix
 from official.xlnet.modeling.layers.lm_head import look_up
 from official.xlnet.modeling.layers.relative_attention import RelativeBiases
 from official.xlnet.modeling.layers.relative_position import RelativePositionEncoding
@@ -256,11 +255,7 @@ class XLNetEncoder(Encoder):
 
     def _embed(self, token_ids_BT, target_positions, seed):
         """Rows of both streams [B, T + P, D] before the first block, and the embedding [V, D]."""
-        if isinstance(self.word_embedding, StoredMatrix):
-            rows_BXD, table_VD = self.word_embedding.rows(token_ids_BT), None
-        else:
-            table_VD = tf.convert_to_tensor(self.word_embedding.embeddings)
-            rows_BXD, table_VD = look_up(table_VD, token_ids_BT)
+        rows_BXD, table_VD = self._look_up(token_ids_BT)
         rows_BXD = tf.cast(rows_BXD, self.compute_dtype)
         if target_positions is not None:
             batch_size, num_targets = sizes(token_ids_BT)[0], sizes(target_positions)[1]
@@ -268,6 +263,10 @@ class XLNetEncoder(Encoder):
             shape = [batch_size, num_targets, self.model.d_model]
             rows_BXD = tf.concat([rows_BXD, tf.broadcast_to(mask_embedding, shape)], axis=1)
         return dropout(rows_BXD, self.model.dropout, fold_in(seed, EMBEDDING)), table_VD
+
+    def _look_up(self, token_ids_BT: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor | None]:
+        """Rows of the word embedding [B, T, D], and the embedding [V, D] for a tied head."""
+        return look_up(tf.convert_to_tensor(self.word_embedding.embeddings), token_ids_BT)
 
     def _run_block(
         self,

@@ -171,6 +171,11 @@ def require_tf_keras(what: str) -> None:
     )
 
 
+def is_symbolic(tensor: Any) -> bool:
+    """Whether a tensor is a part of the graph of a functional model of Keras 3."""
+    return IS_KERAS_3 and keras.backend.is_keras_tensor(tensor)
+
+
 def with_name(options: dict[str, Any], default: str) -> dict[str, Any]:
     """Returns arguments of a layer with a name, by default numbered as Keras numbers names.
 

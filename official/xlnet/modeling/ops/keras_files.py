@@ -5,19 +5,35 @@ from __future__ import annotations
 from typing import Any
 
 from official.xlnet.errors import ConfigError
-from official.xlnet.modeling.ops.keras import IS_KERAS_3
+from official.xlnet.modeling.ops.keras import IS_KERAS_3, keras
 
 # Arguments of the optimizers of tf_keras that those of Keras 3 do not have.
 _OF_KERAS_2_ALONE = ("jit_compile", "is_legacy_optimizer")
 
 
-def as_of_this_keras(compile_config: dict[str, Any]) -> dict[str, Any]:
-    """Arguments of `compile` in a file, which may be of tf_keras, as Keras 3 takes them.
-
-    tf_keras writes None for defaults, and an optimizer with arguments that Keras 3 refuses.
+def arguments_of_compile(compile_config: dict[str, Any]) -> dict[str, Any]:
+    """Returns the optimizer, loss, metrics and other arguments that a file has for `compile`.
 
     Args:
       compile_config: the arguments, with optimizer, loss and metrics as their configurations.
+
+    Raises:
+      ConfigError: the optimizer, loss or metrics cannot be read, e.g. are of the other Keras.
+    """
+    try:
+        return keras.saving.deserialize_keras_object(_as_of_this_keras(compile_config))
+    except (TypeError, ValueError) as error:
+        require_no_keras_3(_is_compiled_by_keras_3(compile_config))
+        raise ConfigError(
+            f"expected an optimizer, loss and metrics of {keras.__name__}, got others in the file, "
+            "maybe of the other Keras: load it with compile=False, and compile again"
+        ) from error
+
+
+def _as_of_this_keras(compile_config: dict[str, Any]) -> dict[str, Any]:
+    """Arguments of `compile` in a file, which may be of tf_keras, as Keras 3 takes them.
+
+    tf_keras writes None for defaults, and an optimizer with arguments that Keras 3 refuses.
     """
     if not IS_KERAS_3:
         return compile_config
@@ -51,7 +67,7 @@ def is_config_of_keras_3(config: dict[str, Any]) -> bool:
     return isinstance(policy, dict) and policy.get("class_name") == "DTypePolicy"
 
 
-def is_compiled_by_keras_3(compile_config: dict[str, Any]) -> bool:
+def _is_compiled_by_keras_3(compile_config: dict[str, Any]) -> bool:
     """Whether arguments of `compile` in a file were written by Keras 3, as its optimizer says."""
     optimizer = compile_config.get("optimizer")
     settings = optimizer.get("config") if isinstance(optimizer, dict) else None

@@ -14,13 +14,8 @@ from typing import Any
 
 import tensorflow as tf
 
-from official.xlnet.modeling.ops.keras import IS_KERAS_3, Layer, keras
+from official.xlnet.modeling.ops.keras import Layer, is_symbolic, keras
 from official.xlnet.tokenization.special_tokens import PAD_ID
-
-
-def is_symbolic(tensor: Any) -> bool:
-    """Whether a tensor is a part of the graph of a functional model of Keras 3."""
-    return IS_KERAS_3 and keras.backend.is_keras_tensor(tensor)
 
 
 def integer_ids(token_ids: Any) -> Any:

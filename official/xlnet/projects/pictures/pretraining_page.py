@@ -13,7 +13,7 @@ from official.xlnet.projects.pictures.report_page import (
     training_curves,
     value_text,
 )
-from official.xlnet.runtime.metrics_log import read_scalars
+from official.xlnet.projects.pictures.scalars import read_scalars
 from official.xlnet.runtime.pages import PretrainingRun, register_page
 from official.xlnet.runtime.perplexity import perplexity
 

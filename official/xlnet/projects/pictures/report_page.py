@@ -12,9 +12,9 @@ from typing import Any
 
 from official.xlnet.configs.experiment import XLNetConfig
 from official.xlnet.projects.pictures.html_page import Line, chart, html_page, smoothed
+from official.xlnet.projects.pictures.scalars import read_scalars
 from official.xlnet.runtime.history import read_history
 from official.xlnet.runtime.metric_text import metric_text
-from official.xlnet.runtime.metrics_log import read_scalars
 
 HELD_OUT_LOSS = "heldout_loss"  # Name of the scalar in the logs.
 _LARGE = 100  # From here on, numbers are shown without decimals.
