@@ -39,8 +39,8 @@ if TYPE_CHECKING:
     from official.xlnet.api.vocab import train_vocabulary
     from official.xlnet.checkpoints.adapters import load_adapters, save_adapters
     from official.xlnet.checkpoints.any_format import load_config, load_tokenizer
-    from official.xlnet.checkpoints.model_directory import load_encoder
     from official.xlnet.checkpoints.pretrained_directory import load_pretrainer
+    from official.xlnet.checkpoints.restoring import load_encoder
     from official.xlnet.checkpoints.saving import save_pretrained
     from official.xlnet.configs.base import register_settings
     from official.xlnet.configs.experiment import XLNetConfig
@@ -121,7 +121,7 @@ _MODULE_OF = {
     "generate": "official.xlnet.inference.generation",
     "load_adapters": "official.xlnet.checkpoints.adapters",
     "load_config": "official.xlnet.checkpoints.any_format",
-    "load_encoder": "official.xlnet.checkpoints.model_directory",
+    "load_encoder": "official.xlnet.checkpoints.restoring",
     "load_model": "official.xlnet.jobs.keras_model",
     "load_pretrainer": "official.xlnet.checkpoints.pretrained_directory",
     "load_tokenizer": "official.xlnet.checkpoints.any_format",

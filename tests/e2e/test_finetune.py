@@ -13,7 +13,7 @@ import tensorflow as tf
 
 from official.xlnet import cli
 from official.xlnet.checkpoints.checkpoint_files import newest_checkpoint
-from official.xlnet.checkpoints.model_directory import load_encoder
+from official.xlnet.checkpoints.restoring import load_encoder
 from official.xlnet.data.examples import TextExample
 from official.xlnet.errors import PreemptedError
 from official.xlnet.inference import task_prediction

@@ -14,8 +14,8 @@ import tensorflow as tf
 
 from official.xlnet.api.pretrain import pretrain
 from official.xlnet.checkpoints.checkpoint_files import newest_checkpoint
-from official.xlnet.checkpoints.model_directory import load_encoder
 from official.xlnet.checkpoints.pretrained_directory import load_pretrainer
+from official.xlnet.checkpoints.restoring import load_encoder
 from official.xlnet.configs.experiment import XLNetConfig
 from official.xlnet.data import pretraining_dataset as reading
 from official.xlnet.errors import ConfigError

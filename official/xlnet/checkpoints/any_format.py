@@ -1,6 +1,6 @@
 """Trained models in any format: a model directory, an HF folder or a TF1 release.
 
-All loading goes through here and `model_directory.restore`. HF folders and TF1 releases are
+All loading goes through here and `restoring`. HF folders and TF1 releases are
 converted in memory; nothing is written.
 """
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 import tensorflow as tf
 
 from official.xlnet.checkpoints.any_format import load_config
-from official.xlnet.checkpoints.model_directory import check_compatible, restore
+from official.xlnet.checkpoints.model_directory import check_compatible
+from official.xlnet.checkpoints.restoring import restore
 from official.xlnet.configs.experiment import XLNetConfig
 from official.xlnet.files.arguments import AnyPath
 from official.xlnet.files.public import public

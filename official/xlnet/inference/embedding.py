@@ -11,7 +11,7 @@ import numpy as np
 import tensorflow as tf
 
 from official.xlnet.checkpoints.any_format import load_tokenizer
-from official.xlnet.checkpoints.model_directory import load_encoder
+from official.xlnet.checkpoints.restoring import load_encoder
 from official.xlnet.configs.choices import POOLINGS
 from official.xlnet.configs.validation import require
 from official.xlnet.errors import ConfigError

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from official.xlnet.checkpoints.any_format import load_config, load_tokenizer
-from official.xlnet.checkpoints.model_directory import restore
+from official.xlnet.checkpoints.restoring import restore
 from official.xlnet.configs.experiment import XLNetConfig
 from official.xlnet.configs.objective import ObjectiveConfig
 from official.xlnet.configs.registry import OBJECTIVES

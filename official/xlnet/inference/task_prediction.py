@@ -16,8 +16,8 @@ from typing import Any
 
 import tensorflow as tf
 
-from official.xlnet.checkpoints import model_directory
 from official.xlnet.checkpoints.any_format import load_config, load_tokenizer
+from official.xlnet.checkpoints.restoring import restore
 from official.xlnet.configs.experiment import XLNetConfig
 from official.xlnet.configs.registry import TASKS
 from official.xlnet.data.examples import Example
@@ -58,7 +58,7 @@ def load_task(model_dir: str) -> tuple[XLNetTaskModel, Task]:
     """
     task = task_of(model_dir)
     model = XLNetTaskModel(task.config)
-    model_directory.restore(model_dir, encoder=model.encoder, head=model.head)
+    restore(model_dir, encoder=model.encoder, head=model.head)
     return model, task
 
 

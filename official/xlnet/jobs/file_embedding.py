@@ -14,7 +14,7 @@ import numpy as np
 
 from data_prep.tasks.text_rows import Row, text_chunks
 from official.xlnet.checkpoints.any_format import load_tokenizer
-from official.xlnet.checkpoints.model_directory import load_encoder
+from official.xlnet.checkpoints.restoring import load_encoder
 from official.xlnet.data.json_lines import write_json_lines
 from official.xlnet.data.result_files import VECTORS, check_columns, check_ending, vector_file
 from official.xlnet.data.text_counts import check_unknown, log_counts

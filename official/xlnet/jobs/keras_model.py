@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Annotated
 
 from official.xlnet.checkpoints.any_format import load_config, load_tokenizer
-from official.xlnet.checkpoints.model_directory import restore
+from official.xlnet.checkpoints.restoring import restore
 from official.xlnet.configs.task import TaskConfig
 from official.xlnet.configs.validation import Range, require
 from official.xlnet.files.arguments import AnyPath

@@ -6,8 +6,8 @@ import dataclasses
 import itertools
 from collections.abc import Sequence
 
-from official.xlnet.checkpoints import model_directory
 from official.xlnet.checkpoints.any_format import load_config, load_tokenizer
+from official.xlnet.checkpoints.restoring import load_encoder, restore
 from official.xlnet.configs.experiment import XLNetConfig
 from official.xlnet.configs.registry import SERVICES
 from official.xlnet.data.graph_names import graph_names
@@ -92,13 +92,13 @@ def create_service(
     settings.check(shortest)
     graph_tokenizer = GraphTokenizer(tokenizer)
     if head == "encoder":
-        return EncoderService(model_directory.load_encoder(model_dir), graph_tokenizer, settings)
+        return EncoderService(load_encoder(model_dir), graph_tokenizer, settings)
     if head == "lm":
         language_model, _ = loaded(model_dir)
         pieces = [tokenizer.id_to_piece(i) for i in range(tokenizer.vocab_size)]
         return LanguageModelService(language_model, pieces, graph_tokenizer, settings)
     model = TaskModule(config)
-    model_directory.restore(model_dir, encoder=model.encoder, head=model.head)
+    restore(model_dir, encoder=model.encoder, head=model.head)
     service = task_service(model, graph_tokenizer, settings)
     names, chosen = ", ".join(service.text_names), ", ".join(text_columns)
     require_config(chosen in ("", names), "text columns", f"{names}, as the task says", chosen)

@@ -17,6 +17,7 @@ import tensorflow as tf
 from official.xlnet.checkpoints import model_directory
 from official.xlnet.checkpoints.any_format import weights_checksum
 from official.xlnet.checkpoints.checkpoint_files import newest_checkpoint, recorded_steps
+from official.xlnet.checkpoints.restoring import restore
 from official.xlnet.configs.experiment import XLNetConfig
 from official.xlnet.configs.registry import RUN_FILES, TASKS
 from official.xlnet.configs.validation import require_one_of
@@ -127,7 +128,7 @@ def run_finetuning(
 
             merge_lora(model)
         loop.workers.require_agreement(lambda: {"best checkpoint": newest_checkpoint(output)})
-        model_directory.restore(output, encoder=model.encoder, head=model.head)
+        restore(output, encoder=model.encoder, head=model.head)
         # One device computes as `evaluate` does, to the last digit; replicas share the work.
         is_alone = replicas == 1 and not isinstance(start.strategy, tf.distribute.TPUStrategy)
         forward = packed_forward(model) if is_alone else None

@@ -11,6 +11,7 @@ import tensorflow as tf
 
 from official.xlnet.checkpoints import model_directory
 from official.xlnet.checkpoints.checkpoint_files import CheckpointWriter, SavedState
+from official.xlnet.checkpoints.restoring import restore
 from official.xlnet.configs.base import Section
 from official.xlnet.configs.data import TEXT_SETTINGS
 from official.xlnet.configs.experiment import XLNetConfig
@@ -104,7 +105,7 @@ class FineTuningLoop(Loop):
                 parts["head"] = model.head
             for loss, _ in model.auxiliary_losses:
                 parts |= loss.pretrained()
-            model_directory.restore(init_from, **parts)
+            restore(init_from, **parts)
         if self.config.training.lora_rank:
             from official.xlnet.modeling.models.lora import add_lora
 

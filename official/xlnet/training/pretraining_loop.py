@@ -10,7 +10,6 @@ from typing import Any
 import tensorflow as tf
 from absl import logging
 
-from official.xlnet.checkpoints import pretrained_directory
 from official.xlnet.checkpoints.checkpoint_files import SavedState, best_heldout_loss
 from official.xlnet.configs.experiment import XLNetConfig
 from official.xlnet.configs.key_marks import FIXED
@@ -56,7 +55,9 @@ class PretrainingLoop(Loop):
 
     def create_model(self, init_from: str | None) -> XLNetPretrainer:
         if init_from:
-            return pretrained_directory.load_pretrainer(init_from, self.config)
+            from official.xlnet.checkpoints.pretrained_directory import load_pretrainer
+
+            return load_pretrainer(init_from, self.config)
         return XLNetPretrainer(self.config)
 
     def batches(self, saved: SavedState | None) -> tf.data.Dataset:

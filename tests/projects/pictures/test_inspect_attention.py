@@ -12,7 +12,8 @@ import pytest
 import tensorflow as tf
 
 from official.xlnet.checkpoints.any_format import load_tokenizer
-from official.xlnet.checkpoints.model_directory import create_model_dir, load_encoder
+from official.xlnet.checkpoints.model_directory import create_model_dir
+from official.xlnet.checkpoints.restoring import load_encoder
 from official.xlnet.inference.score import Score
 from official.xlnet.modeling.layers.two_stream_mask import TwoStreamAttentionMask
 from official.xlnet.modeling.models.xlnet_pretrainer import XLNetPretrainer

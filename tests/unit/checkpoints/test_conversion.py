@@ -18,8 +18,8 @@ from official.xlnet.api.convert import convert
 from official.xlnet.checkpoints.any_format import load_config
 from official.xlnet.checkpoints.convert.differences import differences
 from official.xlnet.checkpoints.convert.torch_reader import TorchFile
-from official.xlnet.checkpoints.model_directory import load_encoder
 from official.xlnet.checkpoints.pretrained_directory import load_pretrainer
+from official.xlnet.checkpoints.restoring import load_encoder
 from official.xlnet.configs.experiment import XLNetConfig
 from official.xlnet.errors import DataError
 from official.xlnet.files.json_files import read_json

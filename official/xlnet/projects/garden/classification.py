@@ -11,8 +11,9 @@ from data_prep.tasks.task_data import read_task
 from official.core import config_definitions as cfg
 from official.core import exp_factory, task_factory
 from official.modeling import optimization
-from official.xlnet.checkpoints import model_directory
 from official.xlnet.checkpoints.any_format import load_tokenizer
+from official.xlnet.checkpoints.model_directory import check_compatible
+from official.xlnet.checkpoints.restoring import restore
 from official.xlnet.configs.registry import TASKS
 from official.xlnet.configs.validation import require
 from official.xlnet.inference.task_prediction import unit_lengths
@@ -55,8 +56,8 @@ class ClassificationTask(ModelTask):
     def initialize(self, model: XLNetTaskModel) -> None:
         """Restores the encoder of `init_checkpoint`."""
         path = self.task_config.init_checkpoint
-        model_directory.check_compatible(model.config, path)
-        model_directory.restore(path, encoder=model.encoder)
+        check_compatible(model.config, path)
+        restore(path, encoder=model.encoder)
 
     def build_inputs(
         self, params: cfg.DataConfig, input_context: tf.distribute.InputContext | None = None

@@ -9,8 +9,9 @@ import tensorflow as tf
 from official.core import config_definitions as cfg
 from official.core import exp_factory, task_factory
 from official.modeling import optimization
-from official.xlnet.checkpoints import model_directory
 from official.xlnet.checkpoints.any_format import load_config
+from official.xlnet.checkpoints.model_directory import check_compatible
+from official.xlnet.checkpoints.restoring import restore
 from official.xlnet.configs.experiment import XLNetConfig, recipe_path
 from official.xlnet.configs.validation import require
 from official.xlnet.data.pretraining_dataset import pretraining_dataset
@@ -54,8 +55,8 @@ class PretrainingTask(ModelTask):
         """Restores `init_checkpoint`, if there is one."""
         path = self.task_config.init_checkpoint
         if path:
-            model_directory.check_compatible(model.config, path)
-            model_directory.restore(path, encoder=model.encoder, lm_head=model.lm_head)
+            check_compatible(model.config, path)
+            restore(path, encoder=model.encoder, lm_head=model.lm_head)
 
     def build_inputs(
         self, params: cfg.DataConfig, input_context: tf.distribute.InputContext | None = None

@@ -18,7 +18,7 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
 from official.xlnet.checkpoints.any_format import load_tokenizer
-from official.xlnet.checkpoints.model_directory import load_encoder
+from official.xlnet.checkpoints.restoring import load_encoder
 from official.xlnet.configs.registry import PUBLIC_NAMES
 from official.xlnet.errors import ConfigError, DataError, require_config
 from official.xlnet.files.arguments import AnyPath
