@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import collections.abc
 import dataclasses
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import tensorflow as tf
 
-from official.xlnet.errors import require_data
+from official.xlnet.errors import require_config, require_data
 from official.xlnet.modeling.networks.encoder_inputs import require_known
 from official.xlnet.modeling.ops.keras import IS_KERAS_3, keras
 
@@ -113,6 +114,24 @@ class DataChecks:
         if self.label_name is None or y is not None:
             return y.get(self.label_name) if isinstance(y, dict) else y
         return x.get(self.label_name) if isinstance(x, dict) else None
+
+
+def require_labels(x: Any, y: Any, options: Mapping[str, Any]) -> None:
+    """Raises `ConfigError` for weights without labels, which Keras ignores or misreports.
+
+    Args:
+      x: inputs, or a source of batches.
+      y: labels; None without any.
+      options: other arguments of `fit`, by name.
+    """
+    has_features_alone = isinstance(getattr(x, "element_spec", x), dict | tf.TensorSpec | tf.Tensor)
+    for name in ("class_weight", "sample_weight"):
+        require_config(
+            options.get(name) is None or y is not None or not has_features_alone,
+            name,
+            "labels beside the inputs, as fit(x, y) or a data set of (x, y) has them",
+            "features alone",
+        )
 
 
 def _ids(x: Any) -> Any:

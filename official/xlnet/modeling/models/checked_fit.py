@@ -1,25 +1,16 @@
-"""Validates arguments of `fit` that Keras ignores, or rejects without saying why."""
+"""What users pass to a Keras model: arguments and data are checked, and say what is wrong."""
 
 from __future__ import annotations
 
-import contextlib
-import dataclasses
-from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import tensorflow as tf
-from absl import logging
 
 from official.xlnet.errors import StoppedError, require_config
 from official.xlnet.modeling.models.checked_weights import CheckedWeights
-from official.xlnet.modeling.ops.keras import (
-    IS_KERAS_3,
-    GuardedLayer,
-    keras,
-    require_no_other_keras,
-    sum_before_clipping,
-)
+from official.xlnet.modeling.models.exact_steps import ExactSteps
+from official.xlnet.modeling.ops.keras import IS_KERAS_3, keras, require_no_other_keras
 
 if TYPE_CHECKING:
     from official.xlnet.modeling.heads.label_rule import LabelRule
@@ -31,30 +22,16 @@ _SETS_THE_RATE = (
 )
 
 
-@dataclasses.dataclass(frozen=True)
-class _TestFunction:
-    """The traced function of `evaluate`.
+class CheckedFit(CheckedWeights, ExactSteps):
+    """A Keras model that refuses arguments that would have no effect, and data out of range.
 
-    Attributes:
-      steps_per_execution: number of steps that one call runs.
-      function: the function; None before it is traced.
+    Runs of this package go through the same methods, with batches of their own (`checks_data`).
     """
-
-    steps_per_execution: int
-    function: Callable[..., Any] | None
-
-
-class CheckedFit(CheckedWeights, GuardedLayer, keras.Model):
-    """A Keras model that refuses arguments of `fit` that would have no effect."""
 
     # `BackupAndRestore` deletes the attribute of the instance, which the next `fit` reads.
     _training_state = None
     # Keras 3 would trace it in a SavedModel, with unnamed inputs.
     _default_save_signature = None
-    # The function of the last `evaluate` whose number of steps was not a multiple of
-    # `steps_per_execution`.
-    _other_test_function: _TestFunction | None = None
-    steps_per_execution: int
     checks_data = True  # False in runs of this package, which makes their batches.
     _label_name: str | None = None  # Of labels among the features.
 
@@ -65,53 +42,6 @@ class CheckedFit(CheckedWeights, GuardedLayer, keras.Model):
         """As in Keras; raises `ConfigError` for parts of the other Keras."""
         require_no_other_keras("compile", (args, kwargs))
         super().compile(*args, **kwargs)
-        self._other_test_function = None
-        if IS_KERAS_3 and self.distribute_strategy.num_replicas_in_sync > 1:
-            sum_before_clipping(self.optimizer)
-
-    def _resolve_auto_jit_compile(self):
-        """Returns False: Keras 3 would use XLA on a GPU, even in `predict` without `compile`."""
-        return False
-
-    def _maybe_symbolic_build(self, iterator=None, data_batch=None):
-        """Creates the variables of loss and metrics in Keras 3, which cannot do so in a step.
-
-        Keras itself would take a batch from the data and average it over replicas.
-        """
-        if self._distribute_strategy is None or not (self._compile_loss or self._compile_metrics):
-            return
-        if iterator is not None:
-            spec = iterator._distributed_dataset.element_spec
-            data_batch = tf.nest.map_structure(lambda x: getattr(x, "_value_specs", [x])[0], spec)
-        with self.distribute_strategy.scope():
-            self._symbolic_build(data_batch=data_batch)
-
-    def _make_function(self, step_function):
-        """As in Keras 3, except that each step of several replicas is a graph of its own.
-
-        The results of several workers get an axis, along which Keras averages them.
-        """
-        strategy, num_steps = self.distribute_strategy, self.steps_per_execution
-        is_cluster = isinstance(strategy, tf.distribute.MultiWorkerMirroredStrategy)
-        if is_cluster and strategy.extended._in_multi_worker_mode():
-            step = super()._make_function(lambda data: _with_axis(step_function(data)))
-        else:
-            step = super()._make_function(step_function)
-        if num_steps == 1 or strategy.num_replicas_in_sync == 1:
-            return step
-
-        def execute(iterator):
-            self.steps_per_execution = 1  # Read where the step is traced.
-            try:
-                logs = step(iterator)
-                with contextlib.suppress(StopIteration, tf.errors.OutOfRangeError):
-                    for _ in range(num_steps - 1):
-                        logs = step(iterator)
-                return logs
-            finally:
-                self.steps_per_execution = num_steps
-
-        return execute
 
     def compile_from_config(self, config: dict[str, Any]) -> None:
         """Compiles as a saved model was, with the optimizer's variables.
@@ -147,56 +77,21 @@ class CheckedFit(CheckedWeights, GuardedLayer, keras.Model):
         """
         require_no_other_keras("callbacks", getattr(callbacks, "callbacks", callbacks))
         _check_callbacks(callbacks, self.optimizer)
-        _check_weights(x, y, **kwargs)
         inputs, labels = self._rows(x, y, kwargs)
-        heldout = validation_data
-        if heldout is not None:
-            heldout = self._data_checks().arrays(heldout)
-        steps, heldout_steps = kwargs.get("steps_per_epoch"), kwargs.get("validation_steps")
-        # Elsewhere, `_first_steps` ends the data after the steps.
-        steps_to_divide = []
-        if epochs != 1 or not isinstance(inputs, tf.data.Dataset):
-            steps_to_divide.append(steps)
-        if not isinstance(heldout, tf.data.Dataset):
-            steps_to_divide.append(heldout_steps)
-        steps_per_execution = self._largest_execution(*steps_to_divide)
-        if steps_per_execution < self._whole_execution:
-            logging.info(
-                "steps_per_execution is %d here, a divisor of the steps", steps_per_execution
-            )
-            self.steps_per_execution = steps_per_execution
-            self._other_test_function = self.train_function = self.test_function = None
-        kwargs["callbacks"] = callbacks
-        kwargs["validation_data"] = self._first_steps(heldout, heldout_steps)
+        if validation_data is not None:
+            validation_data = self._data_checks().arrays(validation_data)
+        kwargs |= {"callbacks": callbacks, "validation_data": validation_data}
         if hasattr(x, "element_spec"):  # Keras 3 warns that it does not shuffle a data set.
             kwargs.setdefault("shuffle", False)
         try:
-            data = self._first_steps(inputs, steps)
-            return super().fit(data, labels, batch_size, epochs, *args, **kwargs)
+            return super().fit(inputs, labels, batch_size, epochs, *args, **kwargs)
         except KeyboardInterrupt as error:
             raise StoppedError(*error.args or ["interrupted"]) from None
 
     def evaluate(self, x=None, y=None, *args, **kwargs):
         """As in Keras; raises `ConfigError` where there are sample weights without labels."""
-        _check_weights(x, y, **kwargs)
         inputs, labels = self._rows(x, y, kwargs)
-        steps = kwargs.get("steps")
-        steps_per_execution = self._largest_execution(steps)
-        if isinstance(inputs, tf.data.Dataset) or steps_per_execution == self._whole_execution:
-            return super().evaluate(self._first_steps(inputs, steps), labels, *args, **kwargs)
-        # Training and other evaluations continue with the function for whole executions. The one
-        # that is traced here is kept for the next evaluation with as many steps per execution.
-        whole = _TestFunction(self.steps_per_execution, self.test_function)
-        other = self._other_test_function
-        self.steps_per_execution, self.test_function = steps_per_execution, None
-        if other is not None and other.steps_per_execution == steps_per_execution:
-            self.test_function = other.function
-        try:
-            return super().evaluate(inputs, labels, *args, **kwargs)
-        finally:
-            self._other_test_function = _TestFunction(steps_per_execution, self.test_function)
-            self.steps_per_execution = whole.steps_per_execution
-            self.test_function = whole.function
+        return super().evaluate(inputs, labels, *args, **kwargs)
 
     def predict(self, x, *args, **kwargs):
         """As in Keras; lists of texts and of token ids are accepted, too, also without elements."""
@@ -204,7 +99,6 @@ class CheckedFit(CheckedWeights, GuardedLayer, keras.Model):
         inputs = checks.source(x)
         if checks.num_rows(inputs) == 0:
             return self._outputs_without_rows(inputs)
-        inputs = self._first_steps(inputs, kwargs.get("steps"))
         return super().predict(inputs, *args, **kwargs)
 
     def _outputs_without_rows(self, inputs: Any) -> Any:
@@ -215,40 +109,13 @@ class CheckedFit(CheckedWeights, GuardedLayer, keras.Model):
 
     def train_on_batch(self, x, y=None, *args, **kwargs):
         """As in Keras; raises `ConfigError` where there are weights without labels."""
-        _check_weights(x, y, **kwargs)
         inputs, labels = self._rows(x, y, kwargs)
         return super().train_on_batch(inputs, labels, *args, **kwargs)
 
     def test_on_batch(self, x, y=None, *args, **kwargs):
         """As in Keras; raises `ConfigError` where there are sample weights without labels."""
-        _check_weights(x, y, **kwargs)
         inputs, labels = self._rows(x, y, kwargs)
         return super().test_on_batch(inputs, labels, *args, **kwargs)
-
-    def _first_steps(self, data: Any, steps: int | None) -> Any:
-        """Returns data that ends after some steps, if Keras 3 would run more of them.
-
-        Keras 3 runs whole executions of `steps_per_execution` steps until the data ends.
-        """
-        if not isinstance(data, tf.data.Dataset):
-            return data
-        if self._largest_execution(steps) == self._whole_execution:
-            return data
-        return data.take(steps)
-
-    def _largest_execution(self, *steps: int | None) -> int:
-        """Returns the largest number of steps per execution that divides all numbers of steps.
-
-        Args:
-          *steps: numbers of steps; None if all data is read.
-        """
-        sizes = range(self._whole_execution, 0, -1)
-        return next(n for n in sizes if all(not num or num % n == 0 for num in steps))
-
-    @property
-    def _whole_execution(self) -> int:
-        """Number of steps that cannot be interrupted: tf_keras can end within an execution."""
-        return self.steps_per_execution if IS_KERAS_3 else 1
 
     def export(self, filepath, *args, **kwargs):
         """As in Keras, where the model has a signature; raises `ConfigError` for others."""
@@ -291,6 +158,9 @@ class CheckedFit(CheckedWeights, GuardedLayer, keras.Model):
         """
         if not self.checks_data:
             return x, y
+        from official.xlnet.modeling.models.checked_data import require_labels
+
+        require_labels(x, y, options)
         checks = self._data_checks()
         inputs = checks.source(x)
         checks.require_rows(inputs)
@@ -298,11 +168,6 @@ class CheckedFit(CheckedWeights, GuardedLayer, keras.Model):
         if weights is not None:
             options["sample_weight"] = weights = checks.weights(weights)
         return inputs, checks.labels(y, weights)
-
-
-def _with_axis(results: Any) -> Any:
-    """Adds an axis in front of each result."""
-    return tf.nest.map_structure(lambda x: x[None], results)
 
 
 def _check_callbacks(callbacks: Any, optimizer: Any) -> None:
@@ -319,16 +184,4 @@ def _check_callbacks(callbacks: Any, optimizer: Any) -> None:
             f"one with the schedule {schedule['class_name']}, which sets the rate in each "
             "step: leave the callback out, or compile with another optimizer, e.g. "
             f"{keras.__name__}.optimizers.AdamW(3e-5)",
-        )
-
-
-def _check_weights(x: Any, y: Any, class_weight=None, sample_weight=None, **_) -> None:
-    """Raises `ConfigError` for weights without labels, which Keras ignores or misreports."""
-    has_features_alone = isinstance(getattr(x, "element_spec", x), dict | tf.TensorSpec | tf.Tensor)
-    for name, value in (("class_weight", class_weight), ("sample_weight", sample_weight)):
-        require_config(
-            value is None or y is not None or not has_features_alone,
-            name,
-            "labels beside the inputs, as fit(x, y) or a data set of (x, y) has them",
-            "features alone",
         )
