@@ -16,7 +16,6 @@ import contextlib
 import os
 import re
 import shutil
-import tempfile
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
@@ -132,7 +131,7 @@ class CheckpointWriter:
       num_kept: number of most recent checkpoints to keep, besides the one with the lowest
         `heldout_loss`.
       is_chief: whether this is the chief worker. All workers have to call `save`, since values
-        that differ between replicas are gathered; see `parts_of_all_workers`.
+        that differ between replicas are gathered; see `other_workers`.
     """
 
     def __init__(self, state: tf.train.Checkpoint, model_dir: str, num_kept: int, is_chief: bool):
@@ -156,10 +155,9 @@ class CheckpointWriter:
         """
         self.wait()
         if not self._is_chief:
-            parts = parts_of_all_workers(self._state)
-            if parts:
-                with tempfile.TemporaryDirectory() as directory:
-                    tf.train.Checkpoint(**parts).write(os.path.join(directory, "ckpt"))
+            from official.xlnet.checkpoints.other_workers import take_part_in_saving
+
+            take_part_in_saving(self._state)
             return
         prefix = os.path.join(self._model_dir, f"ckpt-{step}")
         self._state.write(prefix)
@@ -198,20 +196,6 @@ class CheckpointWriter:
             path = os.path.join(self._model_dir, name)
             if match and match[1] not in recorded:
                 shutil.rmtree(path) if os.path.isdir(path) else os.remove(path)
-
-
-def parts_of_all_workers(state: tf.train.Checkpoint) -> dict[str, Any]:
-    """The parts of a state that cannot be saved by one worker alone, in the order of saving.
-
-    They have a value for each replica, such as the sums of metrics and the recurrent memory. While
-    one worker saves the state, each of the others has to save these parts.
-    """
-    parts: dict[str, Any] = {}
-    for part in tf.train.TrackableView(state).descendants():
-        # An enumeration of TensorFlow, or one of Keras' words.
-        if "on_read" in str(getattr(part, "synchronization", "")).lower():
-            parts[f"part_{len(parts):05d}"] = part
-    return parts
 
 
 def best_heldout_loss(model_dir: str) -> float:

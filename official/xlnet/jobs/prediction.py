@@ -26,7 +26,7 @@ from official.xlnet.modeling.kernels.product_type import matmul_precision
 from official.xlnet.runtime.host import host_state_kept
 from official.xlnet.runtime.pages import TaskRun, write_pages
 from official.xlnet.runtime.progress import Progress
-from official.xlnet.tasks.labels import with_label_type
+from official.xlnet.tasks.label_types import with_label_type
 from official.xlnet.tasks.reports import REPORT_FILES
 from official.xlnet.training import evaluation
 from official.xlnet.training.finetuning import saved_configuration

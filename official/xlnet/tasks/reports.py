@@ -56,36 +56,6 @@ def write_report(
         write_bytes(os.path.join(directory, PICTURE_FILE), png(figure, bbox_inches="tight"))
 
 
-def number_metrics(
-    labels: Sequence[float], predictions: Sequence[float]
-) -> dict[str, float | None]:
-    """Returns the metrics of predicted numbers; None where labels or predictions are all equal.
-
-    Args:
-      labels: the labels.
-      predictions: as many predictions.
-    """
-    from scipy import stats
-
-    true, predicted = np.array(labels, np.float64), np.array(predictions, np.float64)
-    varied = np.ptp(true) > 0 and np.ptp(predicted) > 0
-    squared_error, variance = float(np.mean(np.square(true - predicted))), float(np.var(true))
-    return {
-        "pearson": float(stats.pearsonr(true, predicted)[0]) if varied else None,
-        "spearman": float(stats.spearmanr(true, predicted)[0]) if varied else None,
-        "r2": 1 - squared_error / variance if variance else None,
-        "mean_squared_error": squared_error,
-        "root_mean_squared_error": float(np.sqrt(squared_error)),
-        "mean_absolute_error": float(np.mean(np.abs(true - predicted))),
-    }
-
-
-def draw_numbers(axes, true: Sequence[float], predicted: Sequence[float]) -> None:
-    """Plots predictions against labels."""
-    axes.scatter(true, predicted, s=8, alpha=0.5)
-    axes.set(xlabel="label", ylabel="prediction", title="Predictions")
-
-
 def class_details(labels: Sequence[str], true: Any, predicted: Any) -> dict[str, Any]:
     """Returns precision, recall, F1 and support of each class.
 

@@ -8,14 +8,12 @@ from __future__ import annotations
 
 import collections
 import math
-import os
 import signal
 import time
 from collections.abc import Iterable, Mapping
 from typing import Any
 
 import tensorflow as tf
-from absl import logging
 
 from official.xlnet import __version__
 from official.xlnet.checkpoints import model_directory
@@ -23,13 +21,15 @@ from official.xlnet.checkpoints.any_format import load_config
 from official.xlnet.checkpoints.checkpoint_files import (
     CheckpointWriter,
     SavedState,
-    latest_checkpoint,
     newest_checkpoint,
-    recorded_steps,
+)
+from official.xlnet.checkpoints.run_directory import (
+    require_no_other_model,
+    require_same_run,
+    warn_of_changes,
 )
 from official.xlnet.configs.experiment import XLNetConfig
-from official.xlnet.errors import PreemptedError, StoppedError, require_config
-from official.xlnet.files.json_files import read_json
+from official.xlnet.errors import PreemptedError, StoppedError
 from official.xlnet.files.locks import require_in_place
 from official.xlnet.files.schema import conform
 from official.xlnet.modeling.kernels.product_type import advice_on_products, matmul_precision
@@ -39,9 +39,8 @@ from official.xlnet.runtime.distribution import compiles_step, is_chief
 from official.xlnet.runtime.metrics_log import NoLog, RunLog
 from official.xlnet.runtime.preemption import TerminationSignal
 from official.xlnet.runtime.progress import minutes_and_seconds, waiting
-from official.xlnet.runtime.run_inputs import INPUTS_FILE, check_inputs
+from official.xlnet.runtime.run_inputs import check_inputs
 from official.xlnet.runtime.workers import workers_of
-from official.xlnet.tokenization.special_tokens import VOCAB_FILE
 from official.xlnet.tokenization.tokenizer import Tokenizer
 from official.xlnet.training.optimization import create_optimizer
 from official.xlnet.training.run_end import recorded_end
@@ -189,10 +188,11 @@ class Loop(keras.callbacks.Callback):
             },
         )
         if saved is None:
-            self._require_no_model(inputs)
+            require_no_other_model(self.output, inputs)
         check_inputs(self.output, inputs, saved is not None, self.is_chief)
         if saved is not None:
-            self._check_resumable()
+            keys = self.settings_to_keep(load_config(self.output))
+            require_same_run(self.output, self.config, self._vocab, keys)
         keras.utils.set_random_seed(training.seed)
         with waiting("reading the model"), self.strategy.scope():
             model = self.create_model(init_from if saved is None else None)
@@ -209,7 +209,8 @@ class Loop(keras.callbacks.Callback):
         model.checks_data = False
         self.step = self.start = self._saved_step = int(optimizer.iterations.numpy())
         if self.is_finished():
-            self._warn_of_changes()
+            if self.is_chief:
+                warn_of_changes(self.output, self.config, self.step, self._last_step)
             return  # Its configuration still describes the steps that were run.
         changes = {} if saved is None else self.config.changed_values(load_config(self.output))
         if self.is_chief:
@@ -256,50 +257,6 @@ class Loop(keras.callbacks.Callback):
             raise StoppedError(f"interrupted {how}; the same call resumes")
         if self._preempted:
             raise PreemptedError(f"preempted {how}")
-
-    def _require_no_model(self, inputs: Mapping[str, str | None]) -> None:
-        """Raises `ConfigError` if a new run would replace the model of another run.
-
-        A run that was killed before its first state was saved may leave a model; a new run with
-        the same inputs replaces it.
-        """
-        if latest_checkpoint(self.output) is None and not recorded_steps(self.output):
-            return
-        record = os.path.join(self.output, INPUTS_FILE)
-        checksums = {name: value for name, value in inputs.items() if value}
-        require_config(
-            os.path.exists(record) and read_json(record, dict[str, str]) == checksums,
-            self.output,
-            "a directory without a model, or with the same run",
-            "another model, which this run would replace; choose another output directory",
-        )
-
-    def _check_resumable(self) -> None:
-        """Raises `ConfigError` if the run in `output` cannot be resumed with `config`."""
-        saved = load_config(self.output)
-        for section, keys in self.settings_to_keep(saved).items():
-            model_directory.check_same(saved, self.config, section, tuple(keys), self.output)
-        vocab_of_run = os.path.join(self.output, VOCAB_FILE)
-        require_config(
-            Tokenizer(vocab_of_run).sha256 == Tokenizer(self._vocab).sha256,
-            "vocab",
-            f"the vocabulary of the run in {self.output}",
-            "another one",
-        )
-
-    def _warn_of_changes(self) -> None:
-        """Warns of settings that a finished run does not have, as no step is left for them."""
-        changes = self.config.changes(load_config(self.output))
-        if self._last_step < min(self.step, self.config.training.num_steps):
-            changes.append(f"steps={self._last_step} (was {self.step})")
-        if changes and self.is_chief:
-            logging.warning(
-                "%s: its run has ended at step %d, without %s; choose another output directory to "
-                "train anew",
-                self.output,
-                self.step,
-                ", ".join(changes),
-            )
 
     # Callbacks of Keras.
 

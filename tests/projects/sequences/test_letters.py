@@ -13,7 +13,7 @@ from official.xlnet.configs.registry import TASKS
 from official.xlnet.configs.task import TaskConfig
 from official.xlnet.errors import DataError
 from official.xlnet.tasks.batching import collate
-from official.xlnet.tasks.reports import number_metrics
+from official.xlnet.tasks.number_labels import number_metrics
 from official.xlnet.tasks.token_classification import TaggedExample
 from official.xlnet.testing import check_task
 from tests.helpers.served_models import random_task

@@ -11,9 +11,9 @@ from official.xlnet.checkpoints.checkpoint_files import (
     CheckpointWriter,
     best_heldout_loss,
     newest_checkpoint,
-    parts_of_all_workers,
 )
 from official.xlnet.checkpoints.model_directory import restore_run
+from official.xlnet.checkpoints.other_workers import parts_of_all_workers
 from official.xlnet.checkpoints.xlnet_format import MEMORY, CheckpointFile
 from official.xlnet.modeling.networks.recurrent_memory import Memory
 from tests.helpers.compare import assert_refused

@@ -12,7 +12,8 @@ from official.xlnet.configs.experiment import XLNetConfig
 from official.xlnet.configs.registry import TASKS
 from official.xlnet.data.examples import TextExample
 from official.xlnet.errors import DataError
-from official.xlnet.tasks.labels import label_index, with_label_type
+from official.xlnet.tasks.label_types import with_label_type
+from official.xlnet.tasks.labels import label_index
 from official.xlnet.tasks.token_classification import TaggedExample
 from official.xlnet.tasks.token_classification.task import entity_tags
 from tests.helpers.package.of_projects import entries

@@ -8,8 +8,7 @@ import numpy as np
 
 from official.xlnet.errors import require_data
 from official.xlnet.files.schema import shown
-from official.xlnet.tasks.number_labels import complete_target
-from official.xlnet.tasks.reports import draw_numbers, number_metrics
+from official.xlnet.tasks.number_labels import complete_target, draw_numbers, number_metrics
 from official.xlnet.tasks.task import NUMBER_METRICS, register_task
 from official.xlnet.tasks.token_classification import TaggedExample
 from official.xlnet.tasks.token_classification.task import TokenClassification

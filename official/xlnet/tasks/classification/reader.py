@@ -29,7 +29,6 @@ from official.xlnet.files.json_files import replace_lone_surrogates
 from official.xlnet.files.schema import shown
 from official.xlnet.files.text import open_text
 from official.xlnet.tasks.classification import ClassificationConfig
-from official.xlnet.tasks.labels import type_of_labels
 
 # A list of quoted classes or of numbers, as Python and pandas write one into a table.
 _LIST = re.compile(r"\s*\[(\s*|\s*(['\"]).*\2\s*|[\d.,\s]+)\]\s*", re.DOTALL)
@@ -89,6 +88,8 @@ def read_texts(reading: Reading) -> Iterator[TextExample]:
         is_multi_hot = len(classes) >= 2 and classes <= _FLAGS
         require_data(not is_multi_hot, reading.path, "names of classes", "0 or 1 for each class")
     if reading.rows is not None and reading.with_labels and settings.name != "regression":
+        from official.xlnet.tasks.label_types import type_of_labels
+
         settings.label_type = type_of_labels(label_types - {type(None)})
 
 

@@ -5,8 +5,12 @@ from __future__ import annotations
 import numpy as np
 
 from official.xlnet.data.examples import TextExample
-from official.xlnet.tasks.number_labels import complete_target, mean_score
-from official.xlnet.tasks.reports import draw_numbers, number_metrics
+from official.xlnet.tasks.number_labels import (
+    complete_target,
+    draw_numbers,
+    mean_score,
+    number_metrics,
+)
 from official.xlnet.tasks.task import NUMBER_METRICS, register_task
 from official.xlnet.tasks.text_task import TextTask
 
