@@ -23,6 +23,7 @@ import pytest
 import tensorflow as tf
 
 from official.xlnet.checkpoints.model_directory import create_model_dir
+from official.xlnet.checkpoints.run_directory import require_same_run, warn_of_changes
 from official.xlnet.configs import registry
 from official.xlnet.configs.base import SETTINGS, key_types, register_settings
 from official.xlnet.configs.experiment import XLNetConfig
@@ -304,8 +305,9 @@ def said_of(loop, caplog):
     """What is said of a loop's settings before it ends at once."""
     caplog.clear()
     try:
-        loop._check_resumable()
-        loop._warn_of_changes()
+        keys = loop.settings_to_keep(XLNetConfig.load(loop.output))
+        require_same_run(loop.output, loop.config, f"{loop.output}/spiece.model", keys)
+        warn_of_changes(loop.output, loop.config, loop.step, loop.config.training.num_steps)
     except ConfigError as error:
         return str(error)
     return caplog.text
