@@ -6,8 +6,9 @@ import json
 from collections.abc import Iterable, Iterator
 from typing import Any
 
+from data_prep.tasks.features import class_names
 from data_prep.tasks.row_formats import register_row_format
-from data_prep.tasks.rows import Row, class_names, distinct
+from data_prep.tasks.rows import Row, distinct
 from official.xlnet.data.reading import Reading
 from official.xlnet.errors import DataError, require_extra
 from official.xlnet.files import file_system

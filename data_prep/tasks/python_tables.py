@@ -6,10 +6,17 @@ import os
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
+from data_prep.tasks.features import class_names
 from data_prep.tasks.plain_values import field_names, is_column, plain
-from data_prep.tasks.rows import Row, class_names, distinct, listed
+from data_prep.tasks.rows import Row, distinct, listed
 from official.xlnet.data.reading import Reading
-from official.xlnet.errors import ArgumentTypeError, DataError, require_data, require_extra
+from official.xlnet.errors import (
+    ArgumentTypeError,
+    ConfigError,
+    DataError,
+    require_data,
+    require_extra,
+)
 
 _FRAMES = ("__arrow_c_stream__", "__dataframe__")
 _ADVICE = {"tuple": "; a tuple is one example with several texts", "set": "; a set has no order"}
@@ -97,3 +104,21 @@ def tfds_rows(reading: Reading) -> Iterable[Row]:
     reading.classes = class_names(builder.info.features)
     dataset = builder.as_dataset(split=(split or ["train"])[0], shuffle_files=False)
     return tfds.as_numpy(dataset)
+
+
+def saved_by_datasets(folder: str) -> Any:
+    """Returns the data set, or {split: data set}, of a folder of HF's `save_to_disk`.
+
+    Args:
+      folder: any folder; None is returned for another one.
+
+    Raises:
+      ConfigError: the package datasets is not installed.
+    """
+    if not {"dataset_info.json", "dataset_dict.json"} & {*os.listdir(folder)}:
+        return None
+    try:
+        from datasets import load_from_disk
+    except ImportError:
+        raise ConfigError(f"{folder}: expected the package datasets, which wrote it") from None
+    return load_from_disk(folder)

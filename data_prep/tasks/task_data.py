@@ -14,7 +14,7 @@ from official.xlnet.configs.task import TaskConfig
 from official.xlnet.data.examples import Example
 from official.xlnet.data.lost_rows import MAX_LOST, check_lost
 from official.xlnet.data.reading import Reading
-from official.xlnet.errors import ConfigError, DataError, require_data
+from official.xlnet.errors import DataError, require_data
 
 
 def read_examples(reading: Reading) -> Iterator[Example]:
@@ -127,21 +127,14 @@ def stream_task(
 def _readings(source: Any, task: TaskConfig, name: str) -> Iterator[tuple[str, Reading]]:
     for subtask, part, settings in task.parts_of_source(source):
         if isinstance(part, str):
-            rows = _saved_by_datasets(part) if os.path.isdir(part) else None
+            rows = None
+            if os.path.isdir(part):
+                from data_prep.tasks.python_tables import saved_by_datasets
+
+                rows = saved_by_datasets(part)
             yield subtask, Reading(part, settings, rows=rows)
         else:
             yield subtask, Reading(f"{name} {subtask}".rstrip(), settings, rows=part)
-
-
-def _saved_by_datasets(folder: str) -> Any:
-    """The data set, or {split: data set}, of a folder of HF's `save_to_disk`; None of others."""
-    if not {"dataset_info.json", "dataset_dict.json"} & {*os.listdir(folder)}:
-        return None
-    try:
-        from datasets import load_from_disk
-    except ImportError:
-        raise ConfigError(f"{folder}: expected the package datasets, which wrote it") from None
-    return load_from_disk(folder)
 
 
 def columns_of(path: str, task: TaskConfig) -> tuple[str, ...]:
