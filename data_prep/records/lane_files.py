@@ -29,8 +29,9 @@ import numpy as np
 
 from data_prep.record_settings import Settings
 from data_prep.records.records import encode_windows
-from data_prep.records.splits import HELDOUT, SPLITS, SplitTokens, TokenStream
+from data_prep.records.splits import HELDOUT, SPLITS, SplitTokens
 from data_prep.records.token_files import HashedFile, run_once, temporary_dir
+from data_prep.records.token_stream import TokenStream
 from data_prep.records.windows import choose_windows, window_draws
 from official.xlnet.data.file_names import lane_file
 from official.xlnet.data.record_files.framing import framed
