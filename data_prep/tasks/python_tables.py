@@ -1,4 +1,4 @@
-"""Tables of Python, in memory: frames, columns, lists, data sets of HF; and data sets of TFDS."""
+"""Tables of Python: frames, columns, lists, data sets of HF; and of TFDS and HF on a disk."""
 
 from __future__ import annotations
 
