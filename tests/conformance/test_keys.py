@@ -307,7 +307,7 @@ def said_of(loop, caplog):
     try:
         keys = loop.settings_to_keep(XLNetConfig.load(loop.output))
         require_same_run(loop.output, loop.config, f"{loop.output}/spiece.model", keys)
-        warn_of_changes(loop.output, loop.config, loop.step, loop.config.training.num_steps)
+        warn_of_changes(loop.output, loop.config, loop.step, loop._last_step)
     except ConfigError as error:
         return str(error)
     return caplog.text
