@@ -311,29 +311,6 @@ class XLNetConfig:
             for settings in getattr(self, field.name).settings_in_use():
                 settings.check()
                 settings.check_with(self)
-        require(
-            self.task.long_texts != "memory" or self.model.mem_len > 0,
-            "model.mem_len",
-            "at least 1 with task.long_texts=memory",
-            self.model.mem_len,
-        )
-        if self.training.lora_rank:
-            self._check_adapted_layers()
-
-    def _check_adapted_layers(self) -> None:
-        """Raises `ConfigError` if all layers that would get adapters are frozen."""
-        num_layers, num_frozen = self.model.num_layers, self.training.freeze_layers
-        expected = "false with training.lora_rank, whose adapters are in the encoder"
-        for section in ("task.freeze_encoder", "training.freeze_network"):
-            name, _, key = section.partition(".")
-            require(not getattr(getattr(self, name), key), section, expected, True)
-        require(
-            num_frozen < num_layers,
-            "training.freeze_layers",
-            f"below model.num_layers = {num_layers} with training.lora_rank, whose adapters are in "
-            "the other layers",
-            num_frozen,
-        )
 
     @public()
     def save(self, directory: AnyPath) -> None:

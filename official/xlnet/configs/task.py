@@ -132,7 +132,13 @@ class TaskConfig(Section):
                 )
 
     def check_with(self, config: Any) -> None:
-        """Raises `ConfigError` if the language model of `lm_weight` cannot be trained."""
+        """Raises `ConfigError` if the model or its objective lacks what the task reads."""
+        require(
+            self.long_texts != "memory" or config.model.mem_len > 0,
+            "model.mem_len",
+            "at least 1 with task.long_texts=memory",
+            config.model.mem_len,
+        )
         if self.lm_weight:
             where = "of a model that is fine-tuned with task.lm_weight"
             require_one_of(f"model.network {where}", config.model.network, ("xlnet",))

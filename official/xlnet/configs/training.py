@@ -197,3 +197,19 @@ class TrainingConfig(Section):
             f"from 0 to num_steps = {self.num_steps}",
             self.warmup_steps,
         )
+
+    def check_with(self, config: Any) -> None:
+        """Raises `ConfigError` if all layers that would get adapters are frozen."""
+        if not self.lora_rank:
+            return
+        expected = "false with training.lora_rank, whose adapters are in the encoder"
+        require(not config.task.freeze_encoder, "task.freeze_encoder", expected, True)
+        require(not self.freeze_network, "training.freeze_network", expected, True)
+        num_layers = config.model.num_layers
+        require(
+            self.freeze_layers < num_layers,
+            "training.freeze_layers",
+            f"below model.num_layers = {num_layers} with training.lora_rank, whose adapters are in "
+            "the other layers",
+            self.freeze_layers,
+        )

@@ -13,7 +13,7 @@ import numpy as np
 import tensorflow as tf
 
 from official.xlnet.errors import ConfigError, DataError, require_config, require_data
-from official.xlnet.modeling.ops.keras import may_use_tensorflow
+from official.xlnet.modeling.ops.forked_processes import may_use_tensorflow
 from official.xlnet.tokenization.special_tokens import PAD_ID
 
 _TEXT_KINDS = "USTO"  # NumPy's kinds of arrays of texts, or of any objects.

@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Any
 import tensorflow as tf
 
 from official.xlnet.errors import ConfigError, how_to_install, require_config
+from official.xlnet.modeling.ops import forked_processes  # It registers what is done after a fork.
 from official.xlnet.runtime.start.native_logs import hide_below_errors
 
 hide_below_errors(os.path.dirname(tf.__file__))
@@ -33,39 +34,20 @@ if not IS_KERAS_3 and importlib.util.find_spec("tf_keras") is None:
     )
 if TYPE_CHECKING or not IS_KERAS_3:
     import tf_keras as keras
-    from tensorflow import Variable
+    from tensorflow import Variable, name_scope
     from tf_keras.layers import Dense, Embedding, Layer
     from tf_keras.mixed_precision import LossScaleOptimizer
     from tf_keras.optimizers import AdamW
 
-    def is_building() -> bool:
-        """Whether Keras calls a layer with placeholders, to create its variables."""
-        return getattr(tf.compat.v1.get_default_graph(), "name", "") == "build_graph"
-
-    def apply_sums(optimizer: Any, gradients: list[tf.Tensor], variables: list) -> None:
-        """Updates variables by gradients that are summed over all replicas, and not scaled."""
-        pairs = zip(gradients, variables, strict=True)
-        optimizer.apply_gradients(pairs, skip_gradients_aggregation=True)
-
-    def scaled_loss(optimizer: Any, loss: tf.Tensor) -> tf.Tensor:
-        """The loss to differentiate, with an optimizer that scales it."""
-        return optimizer.get_scaled_loss(loss)
-
-    def unscaled_gradients(optimizer: Any, gradients: list) -> list:
-        """Gradients of the loss, from gradients of the scaled loss."""
-        return optimizer.get_unscaled_gradients(gradients)
-
-    def sum_before_clipping(optimizer: Any) -> None:
-        """Does nothing: optimizers of tf_keras clip sums over replicas."""
-
-    def tf_variables(layer: Any) -> list[tf.Variable]:
-        """The variables of a layer, as TensorFlow variables."""
-        return list(layer.variables)
-
-    name_scope = tf.name_scope  # A prefix of the names of variables.
-
-    class Metric:
-        """Nothing: metrics of tf_keras are part of checkpoints, and add up over replicas."""
+    from official.xlnet.modeling.ops.keras_2 import (
+        Metric,
+        apply_sums,
+        is_building,
+        scaled_loss,
+        sum_before_clipping,
+        tf_variables,
+        unscaled_gradients,
+    )
 else:
     import keras
     from keras import Variable, name_scope
@@ -85,29 +67,6 @@ else:
         unscaled_gradients,
     )
 
-
-def _refuse_tensorflow() -> None:
-    """Lets TensorFlow raise an error in a forked process, where it would wait for lost threads."""
-    module = sys.modules["tensorflow.python.eager.context"]
-
-    def refuse(context: Any) -> None:
-        raise ConfigError(
-            "expected a new process, got one that was forked after TensorFlow had been used: start "
-            "processes by multiprocessing.get_context('spawn')"
-        )
-
-    if getattr(module._context, "_initialized", False):
-        module.Context.ensure_initialized = refuse
-        _refused_in.add(os.getpid())
-
-
-def may_use_tensorflow() -> bool:
-    """Whether TensorFlow works in this process, and not a `ConfigError` says that it was forked."""
-    return os.getpid() not in _refused_in
-
-
-_refused_in: set[int] = set()  # Ids of processes.
-os.register_at_fork(after_in_child=_refuse_tensorflow)
 
 _OTHER = "tf_keras" if IS_KERAS_3 else "keras"  # The package whose objects do not mix with ours.
 # Advice in errors about an object of the other package.
