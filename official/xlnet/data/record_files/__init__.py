@@ -1,1 +1,1 @@
-"""Record files: their framing, and reading one from the middle."""
+"""Record files: their framing and checksums, and reading them row by row or from the middle."""
