@@ -305,8 +305,9 @@ def said_of(loop, caplog):
     """What is said of a loop's settings before it ends at once."""
     caplog.clear()
     try:
-        keys = loop.settings_to_keep(XLNetConfig.load(loop.output))
-        require_same_run(loop.output, loop.config, f"{loop.output}/spiece.model", keys)
+        saved, vocab = XLNetConfig.load(loop.output), f"{loop.output}/spiece.model"
+        keys = loop.settings_to_keep(saved)
+        require_same_run(loop.output, saved, loop.config, vocab, keys)
         warn_of_changes(loop.output, loop.config, loop.step, loop._last_step)
     except ConfigError as error:
         return str(error)

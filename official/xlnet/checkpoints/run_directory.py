@@ -41,17 +41,21 @@ def require_no_other_model(directory: str, inputs: Mapping[str, str | None]) -> 
 
 
 def require_same_run(
-    directory: str, config: XLNetConfig, vocab: str, settings_to_keep: Mapping[str, Iterable[str]]
+    directory: str,
+    saved: XLNetConfig,
+    config: XLNetConfig,
+    vocab: str,
+    settings_to_keep: Mapping[str, Iterable[str]],
 ) -> None:
     """Raises `ConfigError` if the run in a directory cannot be resumed with a configuration.
 
     Args:
       directory: output directory of the run.
-      config: the configuration.
+      saved: the configuration of the run.
+      config: the configuration of this call.
       vocab: the vocabulary file.
       settings_to_keep: {section: keys} that must have the same values as in the run.
     """
-    saved = load_config(directory)
     for section, keys in settings_to_keep.items():
         check_same(saved, config, section, tuple(keys), directory)
     vocab_of_run = os.path.join(directory, VOCAB_FILE)

@@ -191,8 +191,9 @@ class Loop(keras.callbacks.Callback):
             require_no_other_model(self.output, inputs)
         check_inputs(self.output, inputs, saved is not None, self.is_chief)
         if saved is not None:
-            keys = self.settings_to_keep(load_config(self.output))
-            require_same_run(self.output, self.config, self._vocab, keys)
+            before = load_config(self.output)
+            keys = self.settings_to_keep(before)
+            require_same_run(self.output, before, self.config, self._vocab, keys)
         keras.utils.set_random_seed(training.seed)
         with waiting("reading the model"), self.strategy.scope():
             model = self.create_model(init_from if saved is None else None)
