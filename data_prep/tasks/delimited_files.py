@@ -142,7 +142,7 @@ def _require_columns(reading: Reading, columns: list[str]) -> None:
     """Checks the header of a file without rows, such as a text of one line that is no table."""
     missing = sorted(needed_columns(reading) - {*columns})
     if missing:
-        got = f"a header of {listed(columns)} without rows"
+        got = f"a header of {', '.join(map(repr, columns))} without rows"
         require_data(False, reading.path, f"a column {missing[0]!r}", got)
 
 

@@ -16,6 +16,8 @@ from official.xlnet.tasks.label_types import with_label_type
 from official.xlnet.tasks.labels import label_index
 from official.xlnet.tasks.token_classification import TaggedExample
 from official.xlnet.tasks.token_classification.task import entity_tags
+from official.xlnet.tokenization.tokenizer import Tokenizer
+from tests.helpers.corpora import vocabulary_dir
 from tests.helpers.package.of_projects import entries
 from tests.helpers.served_models import random_task
 
@@ -105,6 +107,15 @@ def test_a_label_is_found_by_what_it_says(train, dev):
     assert label_index(config.task.labels, dev, "row 1") == 1
     with pytest.raises(DataError, match="row 1: expected one of the labels other"):
         label_index(config.task.labels, "001", "row 1")
+
+
+@pytest.mark.parametrize("kind", ["classification", "multi_label"])
+def test_an_unknown_label_names_its_example(kind):
+    config = config_of(kind)
+    config.task.labels = ("bad", "good")
+    task = TASKS[kind](config, Tokenizer(f"{vocabulary_dir()}/spiece.model"))
+    with pytest.raises(DataError, match="example 1: expected one of the labels bad, good, got '7'"):
+        task.label(EXAMPLES[kind]("7"))
 
 
 MISSING = [

@@ -41,7 +41,9 @@ class MultiLabel(TextTask):
         config.task.labels = complete_labels(config, labels)
 
     def label(self, example):
-        indices = [label_index(self.labels, label, example.id) for label in example.label]
+        indices = [
+            label_index(self.labels, label, f"example {example.id}") for label in example.label
+        ]
         return one_hot(indices, len(self.labels))
 
     def predict(self, example, outputs):

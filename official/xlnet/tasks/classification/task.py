@@ -47,7 +47,7 @@ class Classification(TextTask):
         config.task.labels = complete_labels(config, labels)
 
     def label(self, example):
-        return np.int32(label_index(self.labels, example.label, example.id))
+        return np.int32(label_index(self.labels, example.label, f"example {example.id}"))
 
     def weigh(self, units):
         if self.config.task.settings(ClassificationConfig).class_weights == "balanced":
@@ -114,7 +114,7 @@ class Classification(TextTask):
         return details
 
     def error_and_probability(self, example, prediction):
-        expected = self.labels[label_index(self.labels, example.label, example.id)]
+        expected = self.labels[label_index(self.labels, example.label, f"example {example.id}")]
         return error_of_class(prediction["probabilities"], expected, prediction["label"])
 
     def draw(self, axes, examples, predictions):
@@ -138,6 +138,8 @@ def classes_of_mean(num_classes: int, labels: Sequence[str]) -> dict[str, str]:
 def _true_and_predicted(
     labels: Sequence[str], examples: Sequence[TextExample], predictions: Sequence[Prediction]
 ) -> tuple[list[str], list[str]]:
-    true = [labels[label_index(labels, example.label, example.id)] for example in examples]
+    true = [
+        labels[label_index(labels, example.label, f"example {example.id}")] for example in examples
+    ]
     predicted = [prediction["label"] for prediction in predictions]
     return true, predicted

@@ -82,7 +82,7 @@ class TokenClassification(Task):
                 if LABEL_UNITS[name].separator == example.separator
             ]
             raise DataError(
-                f"{example.id}: expected labels of {unit.name}s, as in the other data or "
+                f"example {example.id}: expected labels of {unit.name}s, as in the other data or "
                 f"task.label_unit, got labels of {' or '.join(others) or 'other unit'}s"
             )
 
@@ -116,7 +116,7 @@ class TokenClassification(Task):
         tags, words = example.tags or (), example.words
         expected = f"a tag for each of {len(words)} words or letters"
         require_data(len(tags) == len(words), example.id, expected, len(tags))
-        return [label_index(self.labels, tag, example.id) for tag in tags]
+        return [label_index(self.labels, tag, f"example {example.id}") for tag in tags]
 
     def targets(self, values: np.ndarray, places: np.ndarray, size: int) -> dict[str, np.ndarray]:
         """Returns what the loss of a window needs, by name.
