@@ -29,6 +29,8 @@ _DISK_ERRORS = (
     errno.ENOENT,
     errno.ENOTDIR,
 )
+# A version of an export that is being written; its user knows the directory that it is in.
+_INCOMPLETE = re.compile(r"/\.incomplete-.*")
 
 
 def user_message(error: Exception, verb: str) -> str | None:
@@ -58,7 +60,7 @@ def _message(error: Exception) -> str | None:
     if isinstance(error, OSError):
         # Copying names both files, and fails at the second one.
         name = error.filename2 or error.filename
-        where = f": {name!r}" if name else ""
+        where = f": {_known_path(name)!r}" if name else ""
         if "No usable temporary directory" in str(error):
             where = "; set TMPDIR to a directory that can be written to"
         return f"{error.strerror or error}{where}"
@@ -70,6 +72,11 @@ def _message(error: Exception) -> str | None:
     return _tensorflow_message(error) if is_of_tensorflow else None
 
 
+def _known_path(path: Any) -> Any:
+    """A path as its user knows it; descriptors of files are numbers."""
+    return _INCOMPLETE.sub("", path) if isinstance(path, str) else path
+
+
 def _tensorflow_message(error: Any) -> str | None:
     """Message for a disk or memory error of TensorFlow; None for any other of its errors.
 
@@ -78,7 +85,7 @@ def _tensorflow_message(error: Any) -> str | None:
     text = re.sub(r"{{.*?}}", "", getattr(error, "message", str(error)))
     for reason in map(os.strerror, _DISK_ERRORS):
         if match := re.search(rf"(.*?);? ?{re.escape(reason)}", text, re.IGNORECASE):
-            name = match[1].strip()
+            name = _known_path(match[1].strip())
             return f"{reason}: {name!r}" if name else reason
     if type(error).__name__ == "ResourceExhaustedError":
         shape = re.search(r"shape ?\[[\d, ]*\]", text)

@@ -19,6 +19,7 @@ from official import xlnet
 from official.xlnet import cli
 from official.xlnet.api.verbs import GROUPS
 from official.xlnet.commands.declarations import declaration
+from official.xlnet.commands.error_messages import user_message
 from official.xlnet.configs.experiment import XLNetConfig
 from official.xlnet.configs.registry import VERBS
 from official.xlnet.files.json_files import json_line
@@ -173,6 +174,16 @@ def test_wrong_input_is_one_sentence_and_status_2(arguments, sentence, capsys):
     assert cli.main(arguments) == 2
     out, error = capsys.readouterr()
     assert sentence in error and len(error.splitlines()) == 1 and out == ""
+
+
+@pytest.mark.parametrize("directory", ["served", "a b/served", "/mnt/x.y"])
+@pytest.mark.parametrize("rest", ["", "/variables/variables_temp/part-0.data.tempstate58"])
+def test_an_unfinished_export_is_told_by_its_directory(directory, rest):
+    path = f"{directory}/.incomplete-c2aa894d71964931a0a8793009849912{rest}"
+    reason = os.strerror(errno.ENOSPC)
+    of_tensorflow = type("Error", (Exception,), {"__module__": "tensorflow.errors"})
+    for error in (OSError(errno.ENOSPC, reason, path), of_tensorflow(f"{path}; {reason}")):
+        assert user_message(error, "export") == f"{reason}: {directory!r}"
 
 
 def test_a_bug_has_a_traceback_and_an_interrupt_none(capsys):
