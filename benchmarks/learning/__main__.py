@@ -109,6 +109,7 @@ def _trained(
     flags: argparse.Namespace, name: str, seed: int, texts: Sequence[str]
 ) -> dict[str, Any]:
     """Trains a model; returns its loss on held-out lanes, and on the last words of passages."""
+    from official.xlnet.inference.language_model import require_windows
     from official.xlnet.projects.any_order.context_length import losses_by_context
 
     _, mem_len, factor = ROWS[name]
@@ -120,7 +121,9 @@ def _trained(
     sums, sizes = _lanes(model, data)
     config = xlnet.load_config(model)
     config.data.seq_len = _READ
-    scorer = xlnet.Scorer(xlnet.load_pretrainer(model, config), xlnet.load_tokenizer(model))
+    tokenizer = xlnet.load_tokenizer(model)
+    require_windows(config, tokenizer, texts, "the words before its last one")
+    scorer = xlnet.Scorer(xlnet.load_pretrainer(model, config), tokenizer)
     return {
         "steps": steps,
         "cpu_seconds": cpu_seconds,

@@ -41,10 +41,12 @@ from benchmarks.learning.span_likelihood import (
 from benchmarks.learning.time_to_quality import report
 from benchmarks.learning.time_to_quality.runs import Run
 from official.xlnet.configs.sections import ObjectiveSections
+from official.xlnet.errors import DataError
 from official.xlnet.modeling.models.xlnet_pretrainer import XLNetPretrainer
 from official.xlnet.modeling.objectives import create_objective
 from official.xlnet.tokenization.special_tokens import MASK_ID
 from tests.helpers.documents import ROOT
+from tests.helpers.small_language_model import NumberTokenizer
 from tests.helpers.tiny import MEMORY, random_windows, randomize, tiny_config
 
 # (page, key in its JSON file, its tables).
@@ -408,6 +410,26 @@ def test_memory_is_compared_at_equal_steps_and_compute_and_a_cap_is_shown():
     assert memory._ahead_in_last_words(runs, "longer", 4)[:2] == (8 / 2 - 8 / 16, 0)
     table, differences = (text.splitlines() for text in found.values())
     assert table[0].split(" | ")[3:] == differences[0].split(" | ")[1:]
+
+
+def test_passages_that_no_window_holds_are_refused(monkeypatch):
+    """Their contexts would be cut in silence."""
+    losses = np.zeros(2), np.ones(2)
+    monkeypatch.setattr(memory, "train", lambda *_: 1.0)
+    monkeypatch.setattr(memory, "_lanes", lambda *_: losses)
+    for name, value in (
+        ("load_config", tiny_config()),
+        ("load_tokenizer", NumberTokenizer(31)),
+        ("load_pretrainer", None),
+        ("Scorer", None),
+    ):
+        monkeypatch.setattr(memory.xlnet, name, lambda *_, value=value: value)
+    flags = types.SimpleNamespace(steps=6, output="x")
+    module = "official.xlnet.projects.any_order.context_length"
+    monkeypatch.setattr(f"{module}.losses_by_context", lambda *_: np.zeros([1, 1]))
+    assert memory._trained(flags, "with", 0, [" ".join(["12"] * 128)])["loss"] == 0
+    with pytest.raises(DataError, match="129 tokens, more than 128"):
+        memory._trained(flags, "with", 0, ["12", " ".join(["12"] * 129)])
 
 
 def test_seconds_of_resumed_runs_are_unknown(tmp_path, monkeypatch):
