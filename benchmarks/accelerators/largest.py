@@ -17,6 +17,7 @@ import sys
 from benchmarks.accelerators import other_python, report
 from benchmarks.accelerators.__main__ import measure
 from benchmarks.accelerators.chips import CHIPS
+from benchmarks.accelerators.rows import Key, row_of
 from benchmarks.accelerators.steps import STEPS
 from benchmarks.harness.command_line import flag, parse
 
@@ -37,8 +38,8 @@ def find(step: str, settings: tuple[str, ...], chip: str, start: int, results: s
     tried: dict[int, bool] = {}
     size = start
     while size not in tried and size > 0 and len(tried) < _TRIES:
-        key = {"step": step, "batch_size": size, "chip": chip, "set": list(settings)}
-        row = {**key, **measure(STEPS[step].case(size, card, settings), chip)}
+        key = Key(step, chip, size, settings)
+        row = {**row_of(key), **measure(STEPS[step].case(size, card, settings), chip)}
         report.add(results, row)
         print(json.dumps(row), file=sys.stderr)
         tried[size] = row["fits"]

@@ -21,6 +21,7 @@ from typing import Any
 
 from benchmarks.accelerators import report
 from benchmarks.accelerators.chips import CHIPS
+from benchmarks.accelerators.rows import Key, key_of
 from benchmarks.harness.command_line import flag, parse
 from benchmarks.harness.tables import add_row, fill_table, markdown_table, read_rows
 from official.xlnet.configs.experiment import XLNetConfig
@@ -36,21 +37,21 @@ _CHIPS_OF_HOST = 4
 _OPEN_FILES = 1024  # The usual limit of a process.
 _GIB = 1 << 30  # The memory of devices is in GiB, and sold as GB.
 _FLOAT32, _MOMENTS = 4, 2
-# {recipe: (step on file, chip, rows of a device, settings)} of recipes whose comments name a chip.
-COMPILED: dict[str, list[tuple[str, str, int, tuple[str, ...]]]] = {
+# Steps on file of recipes whose comments name a chip.
+COMPILED: dict[str, list[Key]] = {
     "base": [
-        ("base", "v5e", 16, ()),
-        ("base", "v5e", 32, ()),
-        ("base", "v5e", 64, ("model.recompute=block",)),
+        Key("base", "v5e", 16),
+        Key("base", "v5e", 32),
+        Key("base", "v5e", 64, ("model.recompute=block",)),
     ],
     "large": [
-        ("large", "v5p", 16, ()),
-        ("large", "v5e", 8, ()),
-        ("large", "v5e", 64, ("model.recompute=block",)),
+        Key("large", "v5p", 16),
+        Key("large", "v5e", 8),
+        Key("large", "v5e", 64, ("model.recompute=block",)),
     ],
-    "squad1": [("large-squad-512", "v100", 48, ("training.accumulate_steps=4",))],
-    "squad2": [("large-squad-512", "v100", 48, ("training.accumulate_steps=4",))],
-    "race": [("large-classify-512", "v100", 128, ("training.accumulate_steps=16",))],
+    "squad1": [Key("large-squad-512", "v100", 48, ("training.accumulate_steps=6",))],
+    "squad2": [Key("large-squad-512", "v100", 48, ("training.accumulate_steps=6",))],
+    "race": [Key("large-classify-512", "v100", 128, ("training.accumulate_steps=16",))],
 }
 
 
@@ -103,16 +104,14 @@ def needs(recipe: str) -> list[Needs]:
     """What a recipe needs on each device that its comment names; on no device if it names none."""
     rows = read_rows(report.RESULTS)
     found = []
-    for step, chip, num_rows, settings in COMPILED.get(recipe, ()):
-        config = _load(recipe, settings)
-        key = (step, chip, num_rows, list(settings))
-        (row,) = (
-            row for row in rows if (row["step"], row["chip"], row["batch_size"], row["set"]) == key
-        )
+    for key in COMPILED.get(recipe, ()):
+        config = _load(recipe, key.settings)
+        (row,) = (row for row in rows if key_of(row) == key)
         if not row["fits"]:
             raise ValueError(f"{recipe}: {key} does not fit")
         used = row["arguments"] + row["temporaries"]
-        found.append(_needs(recipe, config, chip, num_rows, used, CHIPS[chip].memory))
+        memory = CHIPS[key.chip].memory
+        found.append(_needs(recipe, config, key.chip, key.batch_size, used, memory))
     if _CPU in devices_named(recipe):
         measured = {row["recipe"]: row["peak"] for row in read_rows(MEASURED)}
         config, peak = _load(recipe), measured.get(recipe)
@@ -217,9 +216,9 @@ _HEAD = [
 
 
 def table() -> str:
-    """The table of recipes that name a device, without small ones of the ablation.
+    """The table of recipes that name a device, below the days when their steps were compiled.
 
-    Those with the same sizes share a row.
+    Recipes with the same sizes share a row; small ones of the ablation are left out.
     """
     names: dict[tuple[str, ...], list[str]] = {}
     for recipe in all_recipes():
@@ -229,7 +228,9 @@ def table() -> str:
             if one.device:
                 names.setdefault(_cells(one), []).append(recipe)
     rows = [[", ".join(dict.fromkeys(recipes)), *cells] for cells, recipes in names.items()]
-    return markdown_table([_HEAD, *rows])
+    keys = {key for keys in COMPILED.values() for key in keys}
+    compiled = [row for row in read_rows(report.RESULTS) if key_of(row) in keys]
+    return f"Steps compiled {report.days(compiled)}:\n\n{markdown_table([_HEAD, *rows])}"
 
 
 def _cells(one: Needs) -> tuple[str, ...]:

@@ -20,7 +20,7 @@ from typing import Any
 
 from PIL import Image, PngImagePlugin
 
-from benchmarks.accelerators.chips import CHIPS
+from benchmarks.accelerators.rows import TABLES, key_of
 from benchmarks.harness.command_line import flag, parse
 from benchmarks.learning import any_order
 from benchmarks.learning.time_to_quality import report as time_to_quality
@@ -70,13 +70,12 @@ def _measured(keep: Callable[[dict[str, Any]], Any]) -> Callable[[pathlib.Path],
 
 
 def _pretraining(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Steps of pre-training in the tables of TPUs and GPUs."""
+    keys = [key for table in ("tpu", "gpu") for key in TABLES[table]]
     return [
         row
         for row in rows
-        if row["step"] in ("base", "large")
-        and row["fits"]
-        and not row["set"]
-        and CHIPS[row["chip"]].replicas == 1
+        if key_of(row) in keys and row["step"] in ("base", "large") and row["fits"]
     ]
 
 

@@ -3,8 +3,10 @@
 `XLNET_JAX_PYTHON` names the interpreter of an environment with jax (`make tpu-check`).
 """
 
+import argparse
 import json
 import os
+import pathlib
 import subprocess
 from dataclasses import replace
 
@@ -14,6 +16,7 @@ from benchmarks.accelerators import __main__ as command
 from benchmarks.accelerators import bundle, largest, other_python, report
 from benchmarks.accelerators.chips import CHIPS
 from benchmarks.accelerators.jax_side import hlo
+from benchmarks.accelerators.rows import TABLES, key_of
 from benchmarks.accelerators.steps import PEER, Case
 from benchmarks.harness.tables import read_rows
 
@@ -48,7 +51,7 @@ def row(batch_size, fits=True, **changes):
     compiled |= {"bytes": 16.38e9, "cycles": 3e8, "loops": 0, "seconds": 300.0, "cpu_seconds": 321}
     return {
         **{"step": "base", "chip": "v5e", "layers": 12, "set": [], "batch_size": batch_size},
-        **{"fits": fits, "tokens": 1000, "counted_flops": 1.9e12},
+        **{"fits": fits, "tokens": 1000, "counted_flops": 1.9e12, "compiled": "2026-11-30"},
         **(compiled if fits else {}),
         **changes,
     }
@@ -143,7 +146,18 @@ def test_the_largest_batch_is_found_from_any_start(start, monkeypatch, tmp_path)
     assert len(tried) < 8
 
 
-def test_tables(tmp_path):
+def shown_rows():
+    """The tables of the page, of all rows of this test."""
+    tables = {"tpu": [], "gpu": [], "slices": []}
+    for one in ROWS:
+        chip = CHIPS[one["chip"]]
+        name = "slices" if chip.replicas > 1 else chip.kind.lower()
+        tables[name].append(key_of(one))
+    return tables
+
+
+def test_tables(tmp_path, monkeypatch):
+    monkeypatch.setattr(report, "TABLES", shown_rows())
     results, document = str(tmp_path / "rows.json"), tmp_path / "page.md"
     names = ("tpu", "release", "gpu", "slices")
     document.write_text("".join(f"<!-- table: {name} -->\n<!-- end -->\n" for name in names))
@@ -158,18 +172,44 @@ def test_tables(tmp_path):
         "| base | v5e | 32 | does not fit |",
         "| large, 512 tokens | 1 | 13 | ? | 11 | ? |",
         # 0.6 GB go over links of 200 GB/s twice; a step of 200 ms takes 11.6 days in all.
-        "| base | 16 v5e | 8 | 6.0 | 20 | 200 | 80,000 | 1.2 | 160 |",
-        "| base | 16 v5e | 16 | 10.0 | 20 | ? | 800,000 | 0.1 | 3200 |",
+        "| base | 16 v5e | 8 | 6.0 | 10 | 20 | 200 | 80,000 | 1.2 | 160 |",
+        "| base | 16 v5e | 16 | 10.0 | 10 | 20 | ? | 800,000 | 0.1 | 3200 |",
         # 31.1 GB take 20 ms on an A100, 1.9 TFLOP 12.2 ms in TensorFloat-32.
-        "| base | a100 | 8 | float32 | 1.50 | 5.00 | 20.0 | 12.2 | 50,000",
+        "| base | a100 | 8 | float32 | 1.50 | 5.00 | 12.2 | 20.0 | 50,000",
         # 1.9 TFLOP take 1.92 ms; what a loop moves is not known.
-        "| base | h100 | 8 | float16 | 1.50 | 5.00 | ? | 1.9 | 520,526 |",
-        "| base | v5p | 8 | 1.50 | 5.00 | 1.97 | 16 | 6 | ? |",
+        "| base | h100 | 8 | float16 | 1.50 | 5.00 | 1.9 | ? | 520,526 |",
+        "| base | v5p | 8 | 1.50 | 5.00 | 4 | 6 | ? | 168,803 |",
         # 16.38 GB take 20 ms on a v5e, 1.97 TFLOP 10 ms; on one of two cores of a v4 14.3 ms.
-        "| base | v5e | 8 | 1.50 | 5.00 | 1.97 | 16 | 20 | 200 | 50,000 |",
-        "| base, recompute=block | v4 | 8 | 1.50 | 5.00 | 1.97 | 0 | 14 | 286 | 139,594 |",
+        "| base | v5e | 8 | 1.50 | 5.00 | 10 | 20 | 200 | 5,000 |",
+        "| base, recompute=block | v4, one of 2 cores | 8 | 1.50 | 5.00 | 14 | 0 | 286 | 3,500 |",
     ):
         assert line in text
+    assert text.count("Compiled on 2026-11-30:") == 4
+
+
+def test_days_of_rows():
+    rows = [{"compiled": f"2026-11-{day}"} for day in (26, 24, 30)]
+    assert report.days(rows[:1]) == "on 2026-11-26"
+    assert report.days(rows) == "from 2026-11-24 to 2026-11-30"
+
+
+def test_the_page_has_the_rows_that_its_command_compiles():
+    """And no flag that would be ignored is taken."""
+    flags = argparse.Namespace(tables=[*TABLES], steps=[], chips=[], batch_sizes=[], set=[])
+    keys = command._keys(flags)
+    assert keys == [key for table in TABLES.values() for key in table]
+    on_file = [key_of(row) for row in read_rows(report.RESULTS)]
+    assert all(on_file.count(key) == 1 for key in keys)
+    page = pathlib.Path(report.DOCUMENT).read_text(encoding="utf-8")
+    for table, rows in TABLES.items():
+        text = page.partition(f"<!-- table: {table} -->\n")[2].partition("<!-- end")[0]
+        assert text.count("\n| ") == len(rows) + 2  # The head, and the line below it.
+    flags.set = ["model.recompute=block"]
+    with pytest.raises(SystemExit, match="need --steps or --chips"):
+        command._keys(flags)
+    flags.steps, flags.chips = ["large", "large-serve-512"], ["16 v5e"]
+    sizes = [key.batch_size for key in command._keys(flags)]
+    assert sizes == [8, 16, 32, 64]  # A served network sums no gradients.
 
 
 @needs_jax

@@ -5,6 +5,7 @@ import re
 import pytest
 
 from benchmarks.accelerators import recipes
+from benchmarks.accelerators.rows import key_of
 from benchmarks.harness.tables import read_rows
 from official.xlnet.configs import training
 from official.xlnet.configs.training import TrainingConfig
@@ -39,13 +40,8 @@ def test_the_start_is_what_the_compiler_counts():
     """Weights, moments and memory: what a step takes besides the batch."""
     rows = [row for row in read_rows(recipes.report.RESULTS) if row["fits"]]
     for name, cases in recipes.COMPILED.items():
-        for (step, chip, num_rows, settings), one in zip(cases, recipes.needs(name), strict=True):
-            key = (step, chip, num_rows, list(settings))
-            (row,) = (
-                row
-                for row in rows
-                if (row["step"], row["chip"], row["batch_size"], row["set"]) == key
-            )
+        for key, one in zip(cases, recipes.needs(name), strict=True):
+            (row,) = (row for row in rows if key_of(row) == key)
             assert one.start == pytest.approx(row["arguments"], rel=0.02)
 
 
