@@ -98,3 +98,26 @@ def test_replicas_give_the_model_of_one_device(arguments, one_device, tmp_path, 
     preempt(start_cluster(strategy, [*arguments, f"--output={preempted}"]), preempted)
     finish(start_cluster(strategy, [*arguments, f"--output={preempted}"]))
     assert_same_model(preempted, calm, atol=1e-5)
+
+
+@pytest.mark.nightly
+def test_two_workers_train_the_adapters_of_one_device(arguments, tmp_path):
+    adapted = [*arguments, "--set=training.lora_rank=3"]
+    alone, together = tmp_path / "alone", tmp_path / "together"
+    assert cli.main([*adapted, f"--output={alone}"]) == 0
+    finish(start_cluster("multi_worker", [*adapted, f"--output={together}"]))
+    assert_same_model(together, alone)
+
+
+@pytest.mark.nightly
+def test_two_workers_repeat_the_runs_of_one_device(arguments, tmp_path):
+    repeated = ["finetune_repeatedly", *arguments[1:], "--runs=2"]
+    alone, together = tmp_path / "alone", tmp_path / "together"
+    assert cli.main([*repeated, f"--output={alone}"]) == 0
+    assert finish(start_cluster("multi_worker", [*repeated, f"--output={together}"]))["runs"] == 2
+    losses = [
+        [run["metrics"]["loss"] for run in json.loads((path / "runs.json").read_text())["runs"]]
+        for path in (together, alone)
+    ]
+    assert losses[1][0] != pytest.approx(losses[1][1], abs=1e-3)
+    np.testing.assert_allclose(*losses, rtol=0, atol=1e-4)
