@@ -84,7 +84,7 @@ def test_slurm_queues_a_job_again_of_which_a_task_is_killed(
     workers = workers_of(process)
     assert len(workers) == 3
     workers[1].kill()
-    process.communicate(timeout=300)
+    process.communicate(timeout=500)
     assert process.returncode in (137, 143)
     assert calls(tmp_path) == [["scontrol", "requeue", str(os.getpid())]]
     assert finish([start_process(command, dict(os.environ))])["step"] == STEPS
