@@ -29,6 +29,7 @@ TABLES: dict[str, tuple[Key, ...]] = {
         Key("base", "v5e", 64, ("model.recompute=block",)),
         Key("base-serve-512", "v5e", 8),
         Key("large", "v5e", 8),
+        Key("large", "v5e", 64, ("model.recompute=block",)),
         Key("large-serve-512", "v5e", 8),
     ),
     "gpu": (
