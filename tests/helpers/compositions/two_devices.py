@@ -39,9 +39,11 @@ def fit(strategy, row):
     data = data.batch(NUM_ROWS)
     losses = model.fit(data, epochs=2, verbose=0).history["loss"]
     losses.append(model.evaluate(data, verbose=0, return_dict=True)["loss"])
+    # `predict_on_batch` of Keras gives the whole batch to each replica.
+    predictions = tf.nest.flatten(model.predict(row.inputs(), NUM_ROWS, verbose=0))
     return {
         "loss": [float(x) for x in losses],
-        "predictions": [x.tolist() for x in row.predict(model)],
+        "predictions": [x.tolist() for x in predictions],
     }
 
 
