@@ -55,6 +55,7 @@ _WORK_DIR = ".prepare"
 _JOB_FILE = "job.json"
 _DROPPED = ("empty", "too_short", "low_quality", "duplicates")
 _ALWAYS_COUNTED = (*_DROPPED, *LOST, "unknown_tokens")
+_UNKNOWN_SHARE = "unknown_share"
 _LANE_FILE = re.compile(r"(train|heldout)-\d+-of-\d+\.tfrecord")
 
 
@@ -271,7 +272,9 @@ def plan_lanes(job: Job) -> Plan:
             f"no text in {', '.join(job.inputs)}: no document remains after filtering "
             f"(dropped: {', '.join(dropped) or 'none'})"
         )
-    check_unknown(counts, ", ".join(job.inputs), job.settings.max_unknown)
+    characters = counts.pop(token_files.TOKENIZED_CHARACTERS, counts["characters"])
+    counts_of_tokens = {**counts, "characters": characters}
+    check_unknown(counts_of_tokens, ", ".join(job.inputs), job.settings.max_unknown)
     _warn_of_short_documents(job, counts)
     splits, assigned = split_documents(
         job.work_dir, len(job.shards), job.settings, job.token_dtype, job.num_heldout_shards
@@ -369,6 +372,8 @@ def finish(job: Job, plan: Plan) -> dict[str, Any]:
         source={
             "inputs": list(job.inputs),
             "counts": {name: read.get(name, 0) for name in sorted({*read, *_ALWAYS_COUNTED})},
+            # With the tokens of duplicates, which no split has.
+            _UNKNOWN_SHARE: round(read.get("unknown_tokens", 0) / plan.counts["tokens"], 4),
             "settings": dataclasses.asdict(job.settings),
             "identity": job.identity,
             "versions": job.versions,
@@ -397,9 +402,11 @@ def data_set_counts(output_dir: str) -> dict[str, Any]:
         for name in ("documents", "tokens", "windows", "dropped_tokens")
     }
     heldout, read = manifest.splits.get("heldout"), manifest.source.get("counts", {})
+    unknown_share = round(read["unknown_tokens"] / max(1, totals["tokens"]), 4)
     return {
         **totals,
         "heldout_windows": heldout.windows if heldout else 0,
         **conform(read, dict[str, int], f"{output_dir}: counts"),
-        "unknown_share": round(read["unknown_tokens"] / max(1, totals["tokens"]), 4),
+        # Data sets of earlier versions have none.
+        _UNKNOWN_SHARE: manifest.source.get(_UNKNOWN_SHARE, unknown_share),
     }

@@ -46,6 +46,8 @@ from official.xlnet.tokenization.unspaced_scripts import (
 )
 
 DOCUMENT = np.dtype([("length", "<u4"), ("fingerprint", "<u8")])
+# Count of the characters of documents that are kept; `characters` also counts the others'.
+TOKENIZED_CHARACTERS = "tokenized_characters"
 
 # Sentence-final punctuation, optionally followed by closing brackets and quotes.
 _SENTENCE_END = re.compile("[.!?。！？…][\"')\\]»”’」』]*$")
@@ -255,6 +257,7 @@ def _tokenize(
     for name in {"unknown_characters", "other_case"} & tokenizer.counts.keys():
         counts[name] += tokenizer.counts[name]
     counts["unknown_tokens"] += tokenizer.counts["unknown_tokens"]
+    counts[TOKENIZED_CHARACTERS] += tokenizer.counts["characters"]
     # Documents that are empty after normalization have no tokens.
     counts["empty"] += len(kept) - len(documents)
     counts["documents"] -= len(kept) - len(documents)

@@ -19,6 +19,7 @@ from official.xlnet.data.pretraining_dataset import pretraining_dataset
 from official.xlnet.data.schema import Manifest
 from official.xlnet.files import file_system
 from official.xlnet.files.locks import only_writer
+from official.xlnet.tokenization.tokenizer import Tokenizer
 from tests.helpers.compare import assert_refused
 from tests.helpers.corpora import (
     as_text,
@@ -213,6 +214,29 @@ def test_duplicates_and_poor_documents_are_counted(tmp_path, caplog):
     caplog.clear()
     assert prepare(path, tmp_path / "all", num_lanes=16)["documents"] == 30
     assert "--set=training.batch_size" not in caplog.text
+
+
+@pytest.mark.parametrize("num_short", [0, 200])
+def test_shares_of_unknown_text_are_of_the_documents_that_are_kept(num_short, tmp_path, caplog):
+    """Dropped ones, and copies that are dropped later, make no share smaller or larger."""
+    rng = random.Random(num_short)
+    kept = [f"{'☃' * rng.randint(0, 9)} the {'water ' * rng.randint(2, 9)}" for _ in range(9)]
+    kept += 30 * ["☃ ☃ ☃ ☃"]
+    documents = kept + num_short * ["the water"]
+    path = tmp_path / "text.txt"
+    shuffled = rng.sample(documents, len(documents))
+    path.write_text(as_text([[line] for line in shuffled]), encoding="utf-8")
+    tokenizer = Tokenizer(vocabulary_dir())
+    tokenizer.encode_batch(kept)
+    counts, num_tokens = tokenizer.counts, tokenizer.counts["tokens"] + len(kept)
+    share = counts["unknown_characters"] / counts["characters"]
+    options = dict(min_words=3, num_lanes=2, seq_len=9, reuse_len=4, max_unknown=share + 0.2)
+    figures = prepare(path, tmp_path / "out", drop_duplicates=True, **options)
+    assert f", {share:.1%} of all" in caplog.text
+    assert figures["too_short"] == num_short and figures["duplicates"] >= 29
+    assert figures["unknown_share"] == round(counts["unknown_tokens"] / num_tokens, 4)
+    again = prepare(path, tmp_path / "out", drop_duplicates=True, **options)
+    assert again.items() <= figures.items()
 
 
 def test_both_directions_need_an_even_number_of_lanes(tmp_path):
