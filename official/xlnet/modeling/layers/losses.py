@@ -6,6 +6,7 @@ import tensorflow as tf
 
 from official.xlnet.modeling.kernels.device_forms import has_accelerator
 from official.xlnet.modeling.kernels.xla_kernels import compiled, row_sums
+from official.xlnet.modeling.ops.shapes import as_vector
 
 
 def cross_entropy_sum(logits_BPV: tf.Tensor, labels_BP: tf.Tensor, mask_BP: tf.Tensor) -> tf.Tensor:
@@ -66,13 +67,13 @@ def label_cross_entropy(logits_UC: tf.Tensor, label_U: tf.Tensor, smoothing: flo
 
     Args:
       logits_UC: float32 [U, C].
-      label_U: int [U], in [0, C); another label is an error, or not a number on a device.
+      label_U: int [U] or [U, 1], in [0, C); another is an error, or not a number on a device.
       smoothing: ε, in [0, 1).
 
     Returns:
       float32 [U].
     """
-    label_U = tf.cast(label_U, tf.int32)
+    label_U = as_vector(tf.cast(label_U, tf.int32))
     loss_U = tf.nn.sparse_softmax_cross_entropy_with_logits(label_U, logits_UC)
     if not smoothing:
         return loss_U

@@ -96,6 +96,9 @@ class DataChecks:
         return (x, *rest) if rest else x
 
     def _check_labels(self, x: Any, y: Any = None, weights: Any = None) -> None:
+        _require_one_weight(weights)
+        if self.label_name is not None and isinstance(x, dict):
+            _require_one_weight(x.get("weight"))
         labels = self._labels_in(x, y)
         if labels is not None and self.label_rule is not None:
             self.label_rule.check(labels, weights)
@@ -150,6 +153,13 @@ def _require_axes(ids: Any) -> None:
         "the shape [rows, tokens]",
         f"{tuple(ids.shape)}: a row alone needs an axis, token_ids[None], and a data set .batch(…)",
     )
+
+
+def _require_one_weight(weights: Any) -> None:
+    """Raises `DataError` for weights of other shapes than [rows] and [rows, 1]."""
+    shape = tf.TensorShape(getattr(weights, "shape", None))
+    has_one = shape.rank in (None, 0, 1) or (shape.rank == 2 and shape[1] in (1, None))
+    require_data(has_one, "sample_weight", "one for each row", f"the shape {shape}")
 
 
 class CheckedSequence(keras.utils.Sequence):

@@ -29,6 +29,7 @@ from official.xlnet.modeling.networks.encoder_inputs import (
 )
 from official.xlnet.modeling.objectives.base import Features, ObjectiveBatch
 from official.xlnet.modeling.ops.keras import keras
+from official.xlnet.modeling.ops.shapes import as_vector
 from official.xlnet.tokenization.graph.packing import PADDING, padded
 
 Batch = dict[str, tf.Tensor]
@@ -281,10 +282,9 @@ def _labelled(data: Any) -> Features:
         features.update(labels if isinstance(labels, dict) else {"label": labels})
     if isinstance(weight, dict):  # Keras 3 repeats it for each label.
         weight, *_ = weight.values()
-    default_weight = tf.ones_like(features["token_ids"][:, 0, 0])
-    total_weight = tf.cast(features.get("weight", default_weight), tf.float32)
-    if weight is not None:
-        total_weight *= tf.cast(weight, tf.float32)
+    total_weight = tf.ones_like(features["token_ids"][:, 0, 0], tf.float32)
+    for factor in (x for x in (features.get("weight"), weight) if x is not None):
+        total_weight *= as_vector(tf.cast(factor, tf.float32))
     return Features(features, weight=total_weight)
 
 

@@ -1,4 +1,4 @@
-"""Sizes of a tensor: static where they are known, dynamic where they are not."""
+"""Shapes of tensors: sizes, static where they are known, and columns as vectors."""
 
 from __future__ import annotations
 
@@ -24,3 +24,19 @@ def sizes(x: tf.Tensor) -> list[Size]:
         return static
     dynamic = tf.shape(x)
     return [dynamic[axis] if size is None else size for axis, size in enumerate(static)]
+
+
+def as_vector(x: tf.Tensor) -> tf.Tensor:
+    """Returns a column [X, 1], as Keras takes labels and weights, as a vector [X].
+
+    With a vector, arithmetic would broadcast a column to all pairs. If the size of the second axis
+    is not known, it is asserted to be 1.
+
+    Args:
+      x: tensor; those of other shapes are returned as they are.
+
+    Example:
+      >>> as_vector(tf.constant([[3], [5]])).numpy()
+      array([3, 5], dtype=int32)
+    """
+    return tf.squeeze(x, axis=1) if x.shape.rank == 2 and x.shape[1] in (1, None) else x

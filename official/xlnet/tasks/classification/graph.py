@@ -9,12 +9,13 @@ from official.xlnet.configs.sections import HeadSections
 from official.xlnet.modeling.heads.base import Head, register_head
 from official.xlnet.modeling.heads.summary_head import SummaryHead
 from official.xlnet.modeling.layers.losses import label_cross_entropy
+from official.xlnet.modeling.ops.shapes import as_vector
 from official.xlnet.tasks.settings import AnswerModuleConfig, LabelConfig
 
 
 @ANSWER_MODULES.register("summary")
 class ClassificationHead(SummaryHead):
-    """Single-label classification with cross-entropy loss. Labels: `label` int [U], class index.
+    """Single-label classification with cross-entropy loss. Labels: `label` int [U], or [U, 1].
 
     With `task.label_smoothing` ε, the target distribution is 1 - ε on the label plus ε / C on each
     of the C classes.
@@ -58,7 +59,7 @@ class MultiLabelHead(SummaryHead):
 
 @register_head("regression")
 class RegressionHead(SummaryHead):
-    """Regression of one number with squared-error loss. Labels: `label` float32 [U].
+    """Regression of one number with squared-error loss. Labels: `label` float32 [U], or [U, 1].
 
     The output is scale · z + mean, in the units of the labels; the loss is computed on z:
 
@@ -78,7 +79,7 @@ class RegressionHead(SummaryHead):
         }
 
     def loss(self, outputs, labels):
-        label_U = tf.cast(labels["label"], tf.float32)
+        label_U = as_vector(tf.cast(labels["label"], tf.float32))
         return tf.square((outputs["logits"][:, 0] - label_U) / self.scale)
 
     def label_rule(self):

@@ -7,10 +7,12 @@ import tensorflow as tf
 from official.xlnet.modeling.models import xlnet_task_model
 from official.xlnet.modeling.models.xlnet_task_model import XLNetTaskModel
 from official.xlnet.modeling.ops.keras import keras
+from official.xlnet.modeling.ops.shapes import as_vector
 from official.xlnet.tokenization.special_tokens import CLS_ID, SEP_ID
 from official.xlnet.training.optimization import create_optimizer
 from tests.helpers.compare import assert_all_close, assert_all_differ, assert_all_equal, values
 from tests.helpers.compiled import make_model
+from tests.helpers.served_models import random_task
 from tests.helpers.task_corpora import task_config
 from tests.helpers.tiny import random_windows, randomize
 
@@ -298,3 +300,40 @@ def test_weights_of_examples_and_of_keras_are_multiplied():
     found = model.evaluate(features, batch["label"], sample_weight=shares, verbose=0)
     log_p = tf.nn.log_softmax(model(batch)["logits"]).numpy()[np.arange(U), batch["label"]]
     assert found == pytest.approx(-np.average(log_p, weights=WEIGHT * shares), rel=1e-5)
+
+
+OTHERS_OF_ONE_LABEL = [
+    pytest.param(name, marks=pytest.mark.slow) for name in ("classification", "multiple_choice")
+]
+
+
+@pytest.mark.usefixtures("eager")
+@pytest.mark.parametrize("name", ["regression", *OTHERS_OF_ONE_LABEL])
+def test_labels_and_weights_may_be_columns_as_keras_has_them(name):
+    """[rows, 1] is not broadcast against [rows], which is a loss of all pairs of rows."""
+    model, _ = random_task(name)
+    batch = batch_of(2 if name == "multiple_choice" else 1, 11)
+    features, label = {"token_ids": batch["token_ids"]}, np.array([0, 1, 1, 0])
+    model.compile(run_eagerly=True)
+    losses = []
+    for y in (label, label[:, None]):
+        for weight in (WEIGHT, WEIGHT[:, None]):
+            losses.append(model.evaluate(features, y, sample_weight=weight, verbose=0))
+    losses.append(model.evaluate(features | {"weight": WEIGHT[:, None]}, y.tolist(), verbose=0))
+    np.testing.assert_allclose(losses, losses[0], rtol=1e-5)
+    assert losses[0] != pytest.approx(model.evaluate(features, label, verbose=0), rel=1e-3)
+    several = np.ones([U, 2])
+    for x, weight in ((features, several), (features | {"weight": several}, None)):
+        with pytest.raises(ValueError, match=r"sample_weight: expected one for each row, got the"):
+            model.evaluate(x, label, sample_weight=weight, verbose=0)
+
+
+@pytest.mark.parametrize("shape", [[None], [None, 1], [None, None], None])
+def test_columns_of_a_graph_are_vectors(shape):
+    """Where the size of the second axis is not known, another one is an error."""
+    graph = tf.function(as_vector, input_signature=[tf.TensorSpec(shape, tf.int32)])
+    values = np.arange(3) if shape in ([None], None) else np.arange(3)[:, None]
+    assert graph(tf.constant(values, tf.int32)).numpy().tolist() == [0, 1, 2]
+    if shape == [None, None]:
+        with pytest.raises(tf.errors.InvalidArgumentError):
+            graph(tf.zeros([3, 2], tf.int32))
