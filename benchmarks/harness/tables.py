@@ -102,7 +102,7 @@ def fill_table(document: str, name: str, table: str, measured: Iterable[str] = (
     text = pathlib.Path(document).read_text(encoding="utf-8")
     entries = {*measured}
     if command := command_above(text, name):
-        numbers = " ".join(f"{number:.6g}" for number in small_numbers(command))
+        numbers = " ".join(f"{number:.9g}" for number in small_numbers(command))
         entries |= {command_digest(command), f"numbers {numbers}"}
     end = f"<!-- end: {', '.join(sorted(entries))} -->" if entries else "<!-- end -->"
     pattern = rf"(<!-- table: {re.escape(name)} -->\n).*?<!-- end[^>]*-->"

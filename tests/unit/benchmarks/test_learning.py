@@ -459,9 +459,9 @@ def test_a_table_whose_numbers_are_not_todays_is_stale_and_names_its_command(tmp
     assert stamp == command_digest(command.replace("=x", "=z")) != other
     ends = {
         "new": f": {stamp}, {recipe}, numbers 5.12345 -3",
-        "new_on_another_machine": f": {stamp}, {recipe}, numbers 5.1236 -3.0001",
+        "new_on_another_machine": f": {stamp}, {recipe}, numbers 5.12355 -3.0001",
         "new_without_recipe": f": {stamp}, numbers 5.12345 -3",
-        "of_other_code": f": {stamp}, {recipe}, numbers 5.12345 -3.001",
+        "of_other_code": f": {stamp}, {recipe}, numbers 5.12345 -3.0002",
         "of_another_row": f": {stamp}, {recipe}, numbers 5.12345",
         "of_another_recipe": f": {stamp}, configs/tiny.yaml 00000000, numbers 5.12345 -3",
         "of_another_command": f": {other}, {recipe}, numbers 5.12345 -3",
