@@ -37,6 +37,7 @@ TABLES: dict[str, tuple[Key, ...]] = {
         Key("base", "h100", 8),
         Key("base-classify-512", "h100", 8),
         Key("base-serve-512", "h100", 8),
+        Key("large", "a100", 8),
         Key("large", "h100", 8),
         Key("large-classify-512", "h100", 8),
         Key("large-classify-512", "v100", 128, ("training.accumulate_steps=16",)),
