@@ -95,9 +95,11 @@ def _set_aside(directory: str) -> str | None:
     Raises:
       OSError: the directory cannot be written.
     """
+    path, aside = _paths(directory)
+    if not (os.path.exists(path) or os.path.exists(aside)):
+        return None
     from official.xlnet.files.locks.process_identity import has_ended, process_text
 
-    path, aside = _paths(directory)
     if os.path.exists(path):
         status, end = os.stat(path), pathlib.Path(path).read_bytes().decode(errors="replace")
     else:
