@@ -293,7 +293,7 @@ def test_the_page_of_sequences_ends_with_the_number_of_biopython(tmp_path, monke
     *_, evaluated, _, by_biopython = printed.out.splitlines()
     accuracy = json.loads(evaluated)["accuracy"]
     assert accuracy == pytest.approx(float(by_biopython), abs=1e-12) and accuracy > 0.9
-    assert correlation > 0.95  # Three seeds of training: 0.974 to 0.98.
+    assert correlation > 0.95  # 0.974 to 0.98, by seed and by `parallel_slices`: 1, 2 or 4 cores.
     # The mark of a word's start is scored with the first letter.
     assert np.exp(values["log_p"][1:]).sum(axis=1) == pytest.approx(1, abs=0.02)
 
