@@ -212,14 +212,13 @@ def clone_model(row, model, folder, predictions):
 
 
 def from_config(row, model, folder, predictions):
-    copy = type(model).from_config(model.get_config())
-    if not copy.built:
-        copy(row.inputs())
-    assert_is_a_copy(row, copy, model, predictions)
+    assert_is_a_copy(row, type(model).from_config(model.get_config()), model, predictions)
 
 
 def assert_is_a_copy(row, copy, model, predictions):
     """A copy is the same model with weights of its own, which a step changes."""
+    if not copy.built:
+        copy(row.inputs())
     weights = model.get_weights()
     assert change(copy.get_weights(), weights) > 1e-3
     copy.set_weights(weights)
