@@ -17,7 +17,13 @@ from official.xlnet.tokenization.special_tokens import (
     SEP_ID,
 )
 
-_OF_TOKENS = {"order", "segment_ids", "is_padding"}  # One value a token.
+_AXES = {
+    **dict.fromkeys(("order", "segment_ids", "is_padding"), ("batch", "tokens")),
+    "perm_mask": ("batch", "tokens", "tokens"),
+    "target_positions": ("batch", "targets"),
+    **dict.fromkeys(("is_reversed", "memory_length"), ("batch",)),
+    "memory": ("layers", "batch", "columns", "width"),
+}
 _OF_PREDICTION = ("order", "perm_mask", "target_positions")
 
 
@@ -33,7 +39,7 @@ def checked_inputs(
 
     Raises:
       ValueError: an input is unknown, `token_ids` are not integers [B, T] with T > 0 or not of the
-        vocabulary, or an input of one value a token has another shape.
+        vocabulary, or another input has a shape that does not fit them.
     """
     inputs = {name: value for name, value in by_name(inputs).items() if value is not None}
     require_same_keras(inputs)
@@ -65,16 +71,27 @@ def checked_inputs(
     )
     if vocab_size is not None and tf.get_static_value(token_ids) is not None:
         require_known(token_ids, vocab_size)
-    for name in _OF_TOKENS & inputs.keys():
-        shape = inputs[name].shape
-        pairs = zip(shape, token_ids.shape, strict=True) if shape.rank == 2 else ()
-        require_data(
-            all(size in (None, 1, wanted) or wanted in (None, 1) for size, wanted in pairs),
-            name,
-            f"the shape of token_ids, {token_ids.shape}",
-            shape,
-        )
+    for name in _AXES.keys() & inputs.keys():
+        _require_shape(name, inputs[name].shape, token_ids.shape)
     return with_defaults(inputs)
+
+
+def _require_shape(name: str, shape: tf.TensorShape, shape_of_ids: tf.TensorShape) -> None:
+    """Raises `DataError` for an input whose axes are not those of the token ids, or a single row.
+
+    Other axes than of the batch and of its tokens may have any size.
+    """
+    if shape.rank is None:
+        return
+    axes, sizes = _AXES[name], dict(zip(("batch", "tokens"), shape_of_ids, strict=True))
+    pairs = [(size, sizes.get(axis)) for size, axis in zip(shape, axes, strict=False)]
+    require_data(
+        shape.rank == len(axes)
+        and all(size in (None, 1, wanted) or wanted in (None, 1) for size, wanted in pairs),
+        name,
+        f"the shape [{', '.join(axes)}] beside token_ids of {shape_of_ids}",
+        shape,
+    )
 
 
 def with_whole_numbers(token_ids: tf.Tensor) -> tf.Tensor:

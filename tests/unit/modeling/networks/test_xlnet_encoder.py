@@ -144,9 +144,9 @@ def test_ids_and_orders_of_other_sizes_are_named_and_a_model_around_it_trains_qu
         (
             "order",
             inputs["order"][:, 1:],
-            "order: expected the shape of token_ids, .*13.*, got .*12",
+            r"order: expected the shape \[batch, tokens\] beside token_ids of .*13.*, got .*12",
         ),
-        ("segment_ids", ids[:2], "segment_ids: expected the shape of token_ids"),
+        ("segment_ids", ids[:2], r"segment_ids: expected the shape \[batch, tokens\] beside"),
     ):
         with pytest.raises(ValueError, match=message):
             encoder({**inputs, name: wrong})
@@ -157,6 +157,25 @@ def test_ids_and_orders_of_other_sizes_are_named_and_a_model_around_it_trains_qu
     model.fit(ids, tf.zeros([BATCH, 1]), verbose=0)
     said = caplog.text + "".join(str(each.message) for each in recwarn)
     assert "Gradients do not exist" not in said
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        *("order", "segment_ids", "is_padding", "is_reversed", "target_positions", "perm_mask"),
+        *("memory", "memory_length"),
+    ],
+)
+def test_an_input_with_an_axis_too_many_or_too_few_is_named(name):
+    shapes = {"is_reversed": [3], "memory_length": [3], "memory": [2, 3, 7, 22]}
+    shapes |= {"perm_mask": [3, 5, 5], "target_positions": [3, 2]}
+    value = np.zeros(shapes.get(name, [3, 5]), np.float32 if name == "memory" else np.int32)
+    inputs = {"token_ids": np.full([3, 5], 11, np.int32)}
+    encoder = tiny_encoder()
+    encoder({**inputs, name: value})
+    for wrong in (value[..., None], value[None], value[:, None], value[0]):
+        with pytest.raises(ValueError, match=rf"{name}: expected the shape \[.*batch.*, got"):
+            encoder({**inputs, name: wrong})
 
 
 def test_a_network_with_layers_of_the_other_keras_is_refused():
