@@ -65,8 +65,12 @@ def losses(row, model, folder, predictions):
         return_dict=True,
     )
     assert_losses(row, logs, predictions)
-    in_two_batches = model.predict(row.inputs(), 2, verbose=0)
-    assert_same(tf.nest.flatten(in_two_batches), predictions)
+    assert_same(predicted(row, model), predictions)
+
+
+def predicted(row, model):
+    """Predictions of `predict`, in two batches."""
+    return tf.nest.flatten(model.predict(row.inputs(), 2, verbose=0))
 
 
 def step(row, model, rows):
@@ -81,7 +85,7 @@ def stepped(row, model, weights, **options):
     row.compile(model, **options)
     for rows in (FIRST, SECOND):
         step(row, model, rows)
-    return row.predict(model)
+    return predicted(row, model)
 
 
 def fitted(row, model, weights, **options):
@@ -97,7 +101,7 @@ def fitted(row, model, weights, **options):
         validation_data=(row.inputs(), row.labels(), row.weights()),
         verbose=0,
     ).history
-    predictions = row.predict(model)
+    predictions = predicted(row, model)
     heldout = {
         name.removeprefix("val_"): values[0] for name, values in history.items() if "val_" in name
     }
@@ -107,13 +111,13 @@ def fitted(row, model, weights, **options):
 
 def train_on_batch(row, model):
     """Predictions after two steps; the losses of the first are NumPy's."""
-    before = row.predict(model)
+    before = predicted(row, model)
     row.compile(model)
     logs = step(row, model, FIRST)
     if row.follow != "normalization":  # By the batch, in training.
         assert_losses(row, logs, before, FIRST)
     step(row, model, SECOND)
-    after = row.predict(model)
+    after = predicted(row, model)
     assert change(before, after) > 1e-4
     return after
 
