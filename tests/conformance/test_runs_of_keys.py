@@ -349,7 +349,8 @@ def keys_read_by(run, base, folder):
     def recorded(self, name):
         code = sys._getframe(1).f_code
         path = pathlib.Path(code.co_filename)
-        is_reader = path.name not in not_readers and code.co_name not in ("check", "unused_keys")
+        is_check = code.co_name in ("check", "check_with", "unused_keys")
+        is_reader = path.name not in not_readers and not is_check
         if name in keys and is_reader:
             found.add(f"training.{name}")
         return get(self, name)
