@@ -26,3 +26,6 @@ BUDGETS = {
     "unmask": of_rows("--steps=1", row=blank, few=500),
     "score_steps": of_rows("--steps=1", few=500),
 }
+
+# (verb, result, the line that says it).
+COUNTED = [("unmask", {"continued": 0, "filled": 2}, "done: 2 blanks filled")]

@@ -11,6 +11,7 @@ from official.xlnet.api.verbs import USUAL_COUNTS, Verb
 from official.xlnet.commands.summary_line import summary_line
 from official.xlnet.configs.registry import VERBS
 from official.xlnet.runtime import progress
+from tests.helpers.package.of_projects import rows
 
 
 @pytest.mark.parametrize(
@@ -39,12 +40,11 @@ def test_counts_of_a_result_are_said(result, output, line):
     ("verb", "result", "line"),
     [
         ("generate", {"texts": 1, "continued": 1}, "done: 1 text, 1 text continued"),
-        ("unmask", {"continued": 0, "filled": 2}, "done: 2 blanks filled"),
         ("vocab", {"vocab_size": 4000, "coverage": 0.9}, "done: 4,000 pieces"),
         ("convert", {"variables": 7, "parameters": 1}, "done: 7 variables, 1 parameter"),
         ("export", {"bytes": 1234}, "done: 1,234 bytes"),
-        ("cross_validate", {"folds": 5, "mean": 0.5}, "done: 5 folds, mean 0.5"),
         ("predict", {"vocab_size": 4000}, ""),  # What another verb counts.
+        *rows("COUNTED"),
     ],
 )
 def test_a_verb_owns_what_it_alone_counts(verb, result, line):
